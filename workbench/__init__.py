@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workbench.viz.compare import compare as compare
     from workbench.viz.exploration.exploration import Exploration as Exploration
     from workbench.viz.exploration.explore import explore as explore
-    from workbench.viz.files.load import load as load
+    from workbench.viz.exploration.explore import load as load
     from workbench.viz.glossary import glossary as glossary
 
 __version__ = "0.1.0"
@@ -75,7 +75,7 @@ _MODULES = {
     "lane_map": "workbench.ir.meaning.tiles",
     "explore": "workbench.viz.exploration.explore",
     "glossary": "workbench.viz.glossary",
-    "load": "workbench.viz.files.load",
+    "load": "workbench.viz.exploration.explore",
     "register": "workbench.registration",
     "DeviceInfo": "workbench.backends.contract",
     "Language": "workbench.backends.program.text",

@@ -37,7 +37,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " instruction; it stands there if the variants differ in it. A click on its name shows"
             " it in the other panes.",
         "Compare plans": "Two plans, pane by pane: their graphs, their memory, their decisions.",
-        "beside": "The first column: a variant, on any device, in any plan, without any rule. Panes"
+        "beside": "The first column: a variant, on any device, in any plan, without any rule, or a"
+            " variant of another exploration, of the notebook or of a file of ex.save. Panes"
             " with this word in their titles show it beside the selected variant, and what is"
             " selected on one side is selected on the other. In a graph + and − are nodes of one"
             " side alone, ~ differ; ≠ is a pass in which another rule fired.",

@@ -53,7 +53,10 @@ REQUESTS: list[dict[str, Any]] = [
     {"do": "auto", "kernel": 0},
     {"do": "code", "variant": 0, "language": "LLVM"},
     {"do": "offers", "variant": 0},
-    {"do": "compare", "variants": [0, 0], "device": "PYTHON", "without": ["form-fma"], "plan": ""},
+    {
+        "do": "compare", "variants": [0, 0], "device": "PYTHON", "without": ["form-fma"],
+        "plan": "", "own": None,
+    },
     {"do": "pairs", "side": None, "before": [1], "now": [2]},
     {"do": "measure_beside", "side": 0, "before": 0, "now": 0, "cold": None},
     {"do": "passes", "variant": 0},

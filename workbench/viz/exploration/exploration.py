@@ -142,6 +142,12 @@ class Page(Protocol):
     def to_file(self, ex: Exploration) -> str:
         """Return the text of an exploration's file, which `load` reads."""
 
+    def from_file(self, path: Path) -> Exploration:
+        """Return the exploration of a file."""
+
+    def saved_files(self, folder: Path) -> list[Path]:
+        """Return the files of a folder that hold explorations, the latest first."""
+
     def to_widget(self, ex: Exploration) -> Any:
         """Return an exploration as a widget."""
 

@@ -1,4 +1,4 @@
-"""`explore(*tensors)`: schedule tensors under observation."""
+"""`explore(*tensors)`: tensors scheduled under observation; `load(path)`: those of a file."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from workbench.viz import formatters
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import check_kernel, question_of
+from workbench.viz.files.load import opened
 from workbench.viz.model.lines import Viewer
 from workbench.viz.names import Names, module_paths, names_of, variables
 from workbench.viz.page.document import modes
@@ -83,6 +84,18 @@ def explore(
     if layout:
         ex.select(mode=layout)
     return ex
+
+
+def load(path: str | os.PathLike[str]) -> Exploration:
+    """Return the exploration that `ex.save(path)` wrote, with its variants, notes and times.
+
+    It has no data: opts, code and schedules are live, times are of random inputs, and what needs
+    data (`.run()`, `.check()`, `.values()`) is refused.
+
+    Errors: WorkbenchError for a file that is missing, cut off, of another kind or another version,
+    and for one that needs a device, a rule or a pane that is not here.
+    """
+    return opened(path, registered_page())
 
 
 def _names_below(tensors: Sequence[Tensor]) -> Names:

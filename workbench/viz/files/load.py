@@ -1,4 +1,4 @@
-"""`load(path)`: an exploration from a file of `ex.save(path)`.
+"""An exploration from a file of `ex.save(path)`, and the files of a folder that have one.
 
 Nothing of the file is executed: its graph is IR text, verified before it is scheduled; source that
 was edited by hand is shown, and never run. A file has no data: times are of random inputs.
@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Sequence, Sized
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,7 @@ from workbench.ir.verify.verify import verify
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import exploration
-from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.exploration.explore import registered_page
+from workbench.viz.exploration.exploration import Exploration, Page
 from workbench.viz.files.files import gradient_record, loaded_choices, plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
 from workbench.viz.model.phases import PHASES
@@ -58,11 +58,33 @@ REGISTER = "register here first what was registered where the file was saved"
 """The hint of an error of a file that needs what is not here."""
 
 
-def load(path: str | os.PathLike[str]) -> Exploration:
-    """Return the exploration that `ex.save(path)` wrote, with its variants, notes and times.
+HEAD_BYTES = 200
+"""Bytes at the beginning of a file that say whether it is an exploration."""
+MOST_ENTRIES = 1000
+"""Most entries of a folder that are looked at."""
 
-    It has no data: opts, code and schedules are live, times are of random inputs, and what needs
-    data (`.run()`, `.check()`, `.values()`) is refused.
+
+def saved_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that hold explorations, the latest first; [] for a folder that
+    cannot be read."""
+    found: list[tuple[float, Path]] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in islice(entries, MOST_ENTRIES):
+            with suppress(OSError):
+                if entry.is_file() and _is_exploration(entry.path):
+                    found.append((entry.stat().st_mtime, Path(entry.path)))
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def _is_exploration(path: str) -> bool:
+    with open(path, "rb") as file:
+        head = file.read(HEAD_BYTES)
+    return head.lstrip()[:1] == b"{" and f'"{FORMAT}"'.encode() in head
+
+
+def opened(path: str | os.PathLike[str], page: Page) -> Exploration:
+    """Return the exploration that `ex.save(path)` wrote, with its variants, notes and times, which
+    `page` shows.
 
     Errors: WorkbenchError for a file that is missing, cut off, of another kind or another version,
     and for one that needs a device, a rule or a pane that is not here.
@@ -84,7 +106,6 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     count = len(saved.devices)
     forced = dict(zip(root.src[count:], saved.forced, strict=False))
     choices = loaded_choices(forced, saved.by_hand, root.src[count:])
-    page = registered_page()
     try:
         for device in filter(None, saved.devices):
             Device[device]  # an unknown one is refused
@@ -177,13 +198,14 @@ def _read(path: str | os.PathLike[str]) -> SavedExploration:
         file = Path(path)
         if file.stat().st_size > MOST_BYTES:
             raise _refused(path, f"it is larger than {MOST_BYTES >> 20} MiB")
+        if not file.is_file() and not file.is_dir():
+            raise _refused(path, "it is no file, but a device or a pipe")
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise _refused(path, "it is not text") from None
-    except FileNotFoundError as error:
-        raise MissingFileError(
-            f"cannot load {str(path)[:200]}", error.strerror or "", HINT
-        ) from None
+    except FileNotFoundError:
+        because = f"there is no such file in {cut(str(file.absolute().parent), 200)}"
+        raise MissingFileError(f"cannot load {str(path)[:200]}", because, HINT) from None
     except (OSError, ValueError, TypeError) as error:
         raise _refused(path, getattr(error, "strerror", None) or str(error)) from None
     if text.lstrip()[:1] == "<":
@@ -192,7 +214,7 @@ def _read(path: str | os.PathLike[str]) -> SavedExploration:
     try:
         data = json_value(text)
     except json.JSONDecodeError:
-        is_ours = f'"{FORMAT}"' in text[:200]
+        is_ours = f'"{FORMAT}"' in text[:HEAD_BYTES]
         because = "it is cut off or damaged" if is_ours else "it is not JSON"
         raise _refused(path, because) from None
     except ValueError as error:

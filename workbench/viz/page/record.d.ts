@@ -1425,9 +1425,16 @@ export interface ComparedSection {
 }
 
 /**
- * A plan that can stand beside the present one, as a list: its name in requests, its title.
+ * A plan that can stand beside the present one, as a list: its name in requests, its title,
+ * and what it is: a plan of these tensors, another exploration of the notebook, or that of a
+ * file.
  */
-export type OtherPlan = [name: string, title: string];
+export type OtherPlan = [name: string, title: string, kind: "exploration" | "file" | "plan"];
+
+/**
+ * A variant of another exploration, as a list: its place there, its name.
+ */
+export type OwnVariant = [place: number, name: string];
 
 /**
  * The first column, where it is of another device, plan or set of rules: its number in
@@ -1442,13 +1449,15 @@ export interface OtherSide {
 
 /**
  * The differences of variants, in columns with these names. `plans` can be asked for instead
- * of the present one; `side` is the first column (null: it is of this record), `values` are
- * the values of both plans (null: they are one plan, or very large).
+ * of the present one, and `own` are the variants of the one that was asked for; `side` is
+ * the first column (null: it is of this record), `values` are the values of both plans
+ * (null: they are one plan, or very large).
  */
 export interface CompareReply {
   names: Array<string>;
   sections: Array<ComparedSection>;
   plans: Array<OtherPlan>;
+  own: Array<OwnVariant>;
   side: OtherSide | null;
   values: PairsReply | null;
 }
@@ -1919,7 +1928,8 @@ export interface AccessesRequest {
 /**
  * Compare variants in columns. The first may be of another `device`, without the rules
  * `without`, and in another `plan` ("": this one); `plans` of a reply has the names of
- * plans.
+ * plans, and "file PATH" is one, too. `own`: that other exploration's own variant (null: the
+ * opts of the first variant there). `device` null: this record's, or that of `own`.
  */
 export interface CompareRequest {
   do: "compare";
@@ -1927,6 +1937,7 @@ export interface CompareRequest {
   device?: string | null;
   without?: Array<string>;
   plan?: string;
+  own?: number | null;
   id?: number | null;
   record?: number | null;
 }

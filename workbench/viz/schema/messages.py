@@ -5,7 +5,7 @@ Sections: Replies of Python to the requests of a page; Messages from Python to a
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
@@ -247,10 +247,19 @@ class ComparedSection(Struct, forbid_unknown_fields=True):
 
 
 class OtherPlan(Struct, array_like=True, forbid_unknown_fields=True):
-    """A plan that can stand beside the present one, as a list: its name in requests, its title."""
+    """A plan that can stand beside the present one, as a list: its name in requests, its title, and
+    what it is: a plan of these tensors, another exploration of the notebook, or that of a file."""
 
     name: str
     title: str
+    kind: Literal["plan", "exploration", "file"]
+
+
+class OwnVariant(Struct, array_like=True, forbid_unknown_fields=True):
+    """A variant of another exploration, as a list: its place there, its name."""
+
+    place: int
+    name: str
 
 
 class OtherSide(Struct, forbid_unknown_fields=True):
@@ -265,12 +274,14 @@ class OtherSide(Struct, forbid_unknown_fields=True):
 
 class CompareReply(Struct, forbid_unknown_fields=True):
     """The differences of variants, in columns with these names. `plans` can be asked for instead of
-    the present one; `side` is the first column (null: it is of this record), `values` are the
-    values of both plans (null: they are one plan, or very large)."""
+    the present one, and `own` are the variants of the one that was asked for; `side` is the first
+    column (null: it is of this record), `values` are the values of both plans (null: they are one
+    plan, or very large)."""
 
     names: list[str]
     sections: list[ComparedSection]
     plans: list[OtherPlan]
+    own: list[OwnVariant]
     side: OtherSide | None
     values: PairsReply | None
 

@@ -309,13 +309,16 @@ class AccessesRequest(Request, tag="accesses"):
 
 class CompareRequest(Request, tag="compare"):
     """Compare variants in columns. The first may be of another `device`, without the rules
-    `without`, and in another `plan` ("": this one); `plans` of a reply has the names of plans."""
+    `without`, and in another `plan` ("": this one); `plans` of a reply has the names of plans, and
+    "file PATH" is one, too. `own`: that other exploration's own variant (null: the opts of the
+    first variant there). `device` null: this record's, or that of `own`."""
 
     reply: ClassVar[type[Struct]] = CompareReply
     variants: Variants
     device: Text | None = None
     without: Names = []
     plan: Text = ""
+    own: Place | None = None
 
 
 class PairsRequest(Request, tag="pairs"):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 from weakref import WeakSet
 
@@ -53,6 +55,8 @@ QUIET_S = 2.0
 such messages: unasked measurements sent 90, and each costs a page a frame of the whole notebook."""
 MOST_SIDES = 4
 """Most records beside this one that are kept."""
+MOST_FILES = 4
+"""Most explorations of files that are kept for the next comparison."""
 _NUMBERS = itertools.count()
 """Numbers of plans, unique in the process: keys of the worker's data."""
 
@@ -123,6 +127,9 @@ class LiveRecord:
         """Whether code of a cell has made a request since the whole record was last sent."""
         self.sides: dict[int, LiveRecord] = {}
         """Records that stand beside this one in comparisons, by their numbers, the latest last."""
+        self.files: dict[tuple[Path, int], Exploration] = {}
+        """Explorations of files that were compared with this one, by the path and the time of the
+        last change, the latest last."""
         self._is_side = False
         """Whether it stands beside another record, whose lock and listeners it has."""
         self._unasked_since: float | None = None
@@ -150,6 +157,21 @@ class LiveRecord:
         while len(self.sides) > MOST_SIDES:
             del self.sides[next(iter(self.sides))]
         return side
+
+    def exploration_of(self, path: Path) -> Exploration:
+        """Return the exploration of a file, read again only if the file has changed; it is that of
+        no page. Errors: WorkbenchError for a file that cannot be loaded."""
+        with suppress(OSError, ValueError):
+            found = self.files.get((path, path.stat().st_mtime_ns))
+            if found is not None:
+                return found
+        ex = self.recorder.exploration.page.from_file(path)
+        PAGES.discard(ex.display.session)
+        with suppress(OSError):
+            self.files[path, path.stat().st_mtime_ns] = ex
+        while len(self.files) > MOST_FILES:
+            del self.files[next(iter(self.files))]
+        return ex
 
     def _begin_with(self, exploration: Exploration, speeds: Speeds | None) -> None:
         """Start with an exploration: the parts of its record that a page opens with, without

@@ -11,6 +11,7 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from workbench.base.context import LIVE
@@ -20,6 +21,7 @@ from workbench.base.terminal import Bundle
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.tables import Variant, Variants, variants_of
 from workbench.viz.files.files import file_text
+from workbench.viz.files.load import opened, saved_files
 from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
@@ -106,6 +108,14 @@ class LivePage:
     def to_file(self, ex: Exploration) -> str:
         """Return the text of the exploration's file."""
         return file_text(ex)
+
+    def from_file(self, path: Path) -> Exploration:
+        """Return the exploration of a file. Errors: WorkbenchError, as of `load`."""
+        return opened(path, self)
+
+    def saved_files(self, folder: Path) -> list[Path]:
+        """Return the files of a folder that hold explorations, the latest first."""
+        return saved_files(folder)
 
     def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
         """Add a baseline, and queue its timing if the exploration has a session.

@@ -190,6 +190,57 @@ def check_plans(live: LivePage) -> None:
         assert wide == 0, width
 
 
+def test_a_variant_of_a_file_stands_beside(
+    live: LivePage, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chosen by a typed path, where it is missing with a sentence, or in the list; then its own
+    variant."""
+    page = live.page
+    monkeypatch.chdir(tmp_path)
+    with session_of(softmax()) as other:
+        mine = done(other, "paste", variant=0, text='UPCAST("g0", 2)', name="mine")["variant"]
+        ex = other.recorder.exploration
+        ex.display.session = other
+        ex.save("softmax.json")
+        ex.display.session = None
+        axes = {axis.name for axis in other.kernels[mine].axes}
+    path = "[data-key='file beside']"
+    page.fill(path, "softmacks.json")
+    page.press(path, "Enter")
+    live.answer("compare")
+    said = page.locator(".wb-compare .wb-error")
+    expect(said).to_contain_text("cannot load softmacks.json")
+    expect(said).to_contain_text("ex.save(path)")
+    plans = page.locator("[data-key='plan beside']")
+    expect(page.locator(".wb-compare")).not_to_contain_text("comparing")
+    expect(page.locator(BESIDE.format("loops"))).to_contain_text("Nothing stands beside")
+    assert plans.evaluate("(list) => list.selectedOptions[0].text") == "file: softmacks.json"
+    assert page.input_value(path) == "softmacks.json", "it can be corrected"
+    plans.select_option(label="this plan")
+    live.answer("compare")
+    expect(said).to_have_count(0)
+    assert page.input_value(path) == ""
+    plans.select_option(label="file: softmax.json")
+    live.answer("compare")
+    assert texts(page, "[data-key='its variant'] option")[0] == "these opts there"
+    page.select_option("[data-key='its variant']", label="its own: mine of max+exp")
+    live.answer("compare")
+    assert page.locator("[data-key='variant beside']").count() == 0, "it has no say now"
+    assert texts(page, ".wb-compare thead th")[0] == "mine, softmax.json"
+    assert cells(page, "kernel")["opts"][0] == "UPCAST g0 2"
+    loops = texts(page, f"{BESIDE.format('loops')} .wb-loop .wb-code")
+    assert axes <= set(loops), "its loops stand beside"
+    assert texts(page, ".wb-frame-name >> visible=true")[0] == "mine, softmax.json"
+    page.select_option("[data-key='device beside']", label="on CUDA:H100")
+    live.answer("compare")
+    assert cells(page, "kernel")["device"] == ["CUDA:H100", session.device]
+    page.select_option("[data-key='its variant']", label="these opts there")
+    live.answer("compare")
+    assert cells(page, "kernel").get("device") is None, "on this page's device again"
+    expect(page.locator("[data-key='variant beside']")).to_be_visible()
+    assert page.evaluate(FAINT) == []
+
+
 def test_another_exploration_answers_in_its_own_panes(
     live: LivePage, session: Session, tmp_path: Path
 ) -> None:
@@ -199,10 +250,11 @@ def test_another_exploration_answers_in_its_own_panes(
         page.select_option("[data-key='rules beside']", label="without form-fma")
         live.answer("compare")  # the plans are listed again
         page.select_option("[data-key='selected variant']", label="plain")
-        title = dict(done(session, "compare", variants=[0])["plans"])[f"page {other.number}"]
+        plans = done(session, "compare", variants=[0])["plans"]
+        title = next(title for name, title, _ in plans if name == f"page {other.number}")
         page.select_option("[data-key='rules beside']", label="all rules")
         live.answer("compare")
-        page.select_option("[data-key='plan beside']", label=f"plan: {title}")
+        page.select_option("[data-key='plan beside']", label=f"exploration: {title}")
         live.answer("compare")
         number = [*session.sides][-1]
         assert session.sides[number].record.key == other.record.key

@@ -16,7 +16,7 @@ from tests.viz.support import array, matmul
 from workbench import OptOps, Tensor
 from workbench.backends.device import Device
 from workbench.viz import explore
-from workbench.viz.files.load import load
+from workbench.viz.exploration.explore import load
 from workbench.viz.record.offers import offer_rows
 from workbench.viz.session.session import Session
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,9 @@ from tests.viz.session.support import Page, ask, done, finish_jobs, session_of
 from tests.viz.support import matmul, softmax
 from workbench.viz.compare import compare
 from workbench.viz.session.constants import constants
-from workbench.viz.session.live_record import MOST_SIDES
+from workbench.viz.session.handlers import variant_transfer
+from workbench.viz.session.handlers.variant_comparison import MOST_TITLE
+from workbench.viz.session.live_record import MOST_SIDES, PAGES
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
@@ -48,6 +52,11 @@ def last_state(record: Any, variant: int) -> list[int]:
     rows = [record["passes"][place] for place in record["variants"][variant]["passes"]]
     roots: list[int] = [row["after"] for row in rows if row["after"]][-1]
     return roots
+
+
+def titles_of(reply: Any) -> dict[str, str]:
+    """The titles of the plans that can be compared, by their names."""
+    return {name: title for name, title, _ in reply["plans"]}
 
 
 def test_a_variant_beside_itself_has_no_difference(session: Session) -> None:
@@ -111,7 +120,7 @@ def test_without_a_rule_of_compiling_and_one_of_scheduling(session: Session) -> 
 def test_plans_side_by_side() -> None:
     with session_of(product()) as session:
         reply = done(session, "compare", variants=[1, 1])
-        titles = dict(reply["plans"])
+        titles = titles_of(reply)
         fused = next(name for name, title in titles.items() if title == "matmul 96x96x1 fused")
         reply = done(session, "compare", variants=[1, 1], plan=fused)
         record = record_of(reply)
@@ -138,13 +147,124 @@ def test_plans_side_by_side() -> None:
 def test_the_exploration_of_another_page(session: Session) -> None:
     with session_of(softmax()) as other, session_of(softmax(ask="kernels")) as waiting:
         reply = done(session, "compare", variants=[0, 0])
-        names = dict(reply["plans"])
+        names = titles_of(reply)
         assert f"page {other.number}" in names and f"page {waiting.number}" not in names
         reply = done(session, "compare", variants=[0, 0], plan=f"page {other.number}")
         assert record_of(reply)["key"] == plain(other.record)["key"]
         assert sections(reply)["kernels"]
         error = ask(waiting, "compare", variants=[0, 0], plan=f"page {other.number}")["error"]
         assert "waits for a guess" in error["because"]
+
+
+def test_a_variant_of_another_exploration(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own variants are listed; the columns are those of the one that was chosen, also where
+    only the latest ones would come along."""
+    monkeypatch.setattr(variant_transfer, "TRANSFER_LIMIT", 1)
+    with session_of(softmax()) as other:
+        name = f"page {other.number}"
+        mine = done(other, "paste", variant=0, text='UPCAST("g0", 2)', name="mine")["variant"]
+        done(other, "note", variant=mine, text="good")
+        gone = done(other, "apply", variant=0, opt='UNROLL("r0", 2)')["variant"]
+        done(other, "delete", variants=[gone])
+        done(other, "apply", variant=mine, opt='UNROLL("r0", 2)')
+        listed = done(session, "compare", variants=[0, 0], plan=name)["own"]
+        assert [mine, "mine of max+exp"] in listed and gone not in dict(listed)
+        reply = done(session, "compare", variants=[0, 0], plan=name, own=mine)
+        side = session.sides[reply["side"]["number"]]
+        row = side.row(reply["side"]["variant"])
+        assert reply["names"][0].startswith("mine, ") and row.note == "good"
+        expected = compare(other.kernels[mine], session.kernels[0])
+        for title in ("loops", "counts", "rules that fired"):
+            assert [r.cells for r in expected[title].rows] == [
+                tuple(cells) for _, cells, *_ in sections(reply)[title]
+            ]
+        error = ask(session, "compare", variants=[0, 0], plan=name, own=gone)["error"]
+        assert "no such variant" in error["because"] and error["try"]
+        error = ask(session, "compare", variants=[0, 0], own=mine)["error"]
+        assert "no such variant" in error["because"], "this exploration is no other one"
+
+
+def test_a_variant_of_another_exploration_is_on_its_own_device(session: Session) -> None:
+    with session_of(softmax()) as other:
+        done(other, "device", name="CUDA:H100")
+        place = done(other, "auto", kernel=0)["variant"]
+        reply = done(session, "compare", variants=[0, 0], plan=f"page {other.number}", own=place)
+        record = record_of(reply)
+        assert record["device"] == "CUDA:H100"
+        assert (
+            record["variants"][reply["side"]["variant"]]["opts"] == plain(other.row(place))["opts"]
+        )
+        assert " on CUDA:H100" in reply["names"][0]
+        fields = {"plan": f"page {other.number}", "own": place, "device": session.device}
+        error = ask(session, "compare", variants=[0, 0], **fields)["error"]
+        assert error is None or "do not apply" in error["because"]
+
+
+def test_the_exploration_of_a_file(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those beside the notebook are listed, the latest first; any path may be named."""
+    monkeypatch.chdir(tmp_path)
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    with session_of(softmax()) as other:
+        done(other, "paste", variant=0, text='UPCAST("g0", 2)', name="yesterday's")
+        ex = other.recorder.exploration
+        ex.display.session = other
+        ex.save("first.json")
+        ex.save("second.explore")
+        ex.save(there / "third.json")
+        ex.display.session = None
+    os.utime("first.json", (0, 0))
+    (tmp_path / "notes.json").write_text('{"a": "workbench exploration?"}')
+    os.mkfifo("pipe")
+    reply = done(session, "compare", variants=[0, 0])
+    files = [(name, title) for name, title, kind in reply["plans"] if kind == "file"]
+    assert files == [(f"file {name}", name) for name in ("second.explore", "first.json")]
+    pages = len(PAGES)
+    for name in ("first.json", str(there / "third.json")):
+        reply = done(session, "compare", variants=[0, 0], plan=f"file {name}")
+        title = titles_of(reply)[f"file {name}"]
+        assert title.endswith(name[-40:]) and len(title) <= MOST_TITLE
+        (place,) = (place for place, own in reply["own"] if own.startswith("yesterday's"))
+        reply = done(session, "compare", variants=[0, 0], plan=f"file {name}", own=place)
+        assert reply["names"][0] == f"yesterday's, {title}"
+        record = record_of(reply)
+        assert broken(record) == [] and "without data" in record["origin"]
+        assert sections(reply)["loops"] and sections(reply)["kernels"]
+        side = reply["side"]
+        fields = {"side": side["number"], "before": side["variant"]}
+        done(session, "measure_beside", now=0, **fields)
+        assert session.sides[side["number"]].row(side["variant"]).timing is not None
+        request = {"id": 7, "do": "offers", "record": side["number"], "variant": side["variant"]}
+        assert session.handle(request).ok, "its panes answer"
+    assert len(PAGES) == pages, "it is no page of the notebook"
+    known = session.exploration_of(Path("first.json"))
+    assert session.exploration_of(Path("first.json")) is known
+    os.utime("first.json", (9, 9))
+    assert session.exploration_of(Path("first.json")) is not known, "it is another file now"
+
+
+def test_a_file_that_cannot_stand_beside_says_why(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    session.recorder.exploration.to_html("page.html")
+    (tmp_path / "notes.json").write_text('{"cells": []}')
+    (tmp_path / "cut.json").write_text('{"format": "workbench exploration", "v": 1, "gra')
+    os.mkfifo("pipe")
+    for name, because in (
+        ("none.json", f"there is no such file in {tmp_path}"),
+        ("page.html", "a page, which a browser opens"),
+        ("notes.json", "not an exploration"), ("cut.json", "cut off"), ("pipe", "a pipe"),
+        (".", "directory"), ("", "directory"), ("x" * 5000, "name too long"), ("a\0b", "null"),
+    ):  # fmt: skip
+        error = ask(session, "compare", variants=[0, 0], plan=f"file {name}")["error"]
+        assert error["what"].startswith("cannot load"), name
+        assert because in error["because"] and "ex.save(path)" in error["try"], (name, error)
+    assert not session.files and not session.sides
 
 
 def test_a_record_beside_another_answers_its_requests(session: Session) -> None:

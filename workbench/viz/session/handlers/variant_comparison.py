@@ -1,8 +1,8 @@
 """Comparison of variants in columns, for the page; in Python it is `workbench.compare`.
 
 The first column may be a variant of this record, or the same variant on another device, without
-some rules, or in another plan: then it has a record of its own, which the page shows beside this
-one, pane by pane.
+some rules, or in another plan, or a variant of another exploration, of the notebook or of a file:
+then it has a record of its own, which the page shows beside this one, pane by pane.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
+from typing import Literal
 
 from workbench.base.errors import DeviceError, WorkbenchError, cut
 from workbench.ir.node.uop import UOp
@@ -18,6 +20,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
 from workbench.measure.kernel_time import seconds_text
 from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.replanning import Value
 from workbench.viz.model.differences import Row, Section, kernel_sections
 from workbench.viz.model.graph import computing_kernels
 from workbench.viz.model.node_pairs import node_pairs
@@ -30,8 +33,10 @@ from workbench.viz.schema.messages import (
     NoResult,
     OtherPlan,
     OtherSide,
+    OwnVariant,
     PairsReply,
 )
+from workbench.viz.schema.variant import VariantRow
 from workbench.viz.session.handlers import measurement, rule_toggles, variant_transfer, variants
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import run_name
@@ -39,35 +44,49 @@ from workbench.worker.client import DATA_BYTES
 
 MOST_PLANS = 40
 """Most plans that are offered for a comparison."""
+MOST_FILES = 10
+"""Most files that are offered for a comparison: the latest beside the notebook."""
+MOST_OWN = 300
+"""Most variants of another exploration that are offered."""
 MOST_TITLE = 60
 """Most characters of the title of a plan."""
 MOST_NODES = 6000
 """Most nodes of two graphs that are paired: that takes less than a second."""
+_FILE = "file "
+"""A plan of this name in requests, followed by a path, is the exploration of a file."""
 _BEFORE = "before"
 """The name of the plan before the present one, in requests."""
 
 
 def compare(
-    session: LiveRecord, variants: list[int], device: str | None, without: list[str], plan: str
+    session: LiveRecord,
+    variants: list[int],
+    device: str | None,
+    without: list[str],
+    plan: str,
+    own: int | None,
 ) -> CompareReply:
     """Return the differences of variants: all that is known without running them. Their times and
     checks are in the records.
 
-    Errors: WorkbenchError for edited source, an unknown plan, and a plan or a rule that is not
-    possible; DeviceError for a missing device.
+    Errors: WorkbenchError for edited source, an unknown plan, a file that cannot be loaded, and a
+    plan, a rule or a variant that is not possible; DeviceError for a missing device.
     """
     rows = [session.row(variant) for variant in variants]
     for row in rows:
-        if row.edited:
-            what, because = f"{row.name} cannot be compared", "its code was edited by hand"
-            raise WorkbenchError(what, because, "the pane Two programs, for two texts")
+        _require_kernel(row)
     names, kernels = [row.name for row in rows], [session.kernels[variant] for variant in variants]
-    plans = _plans(session)
-    offered = [OtherPlan(key, cut(each.title, MOST_TITLE)) for key, each in plans.items()]
-    if device in (None, session.device) and not without and not plan:
-        return CompareReply(names, _rows(kernel_sections(kernels)), offered, None, None)
+    plans = _plans(session, plan)
+    offered = [
+        OtherPlan(key, cut(each.title, MOST_TITLE), each.kind) for key, each in plans.items()
+    ]
+    if device in (None, session.device) and not without and not plan and own is None:
+        return CompareReply(names, _rows(kernel_sections(kernels)), offered, [], None, None)
     ex, page = _planned(session, plans, plan)
-    side = _side(session, variants[0], device or session.device, without, ex, page)
+    if own is not None:
+        side = _own_side(session, own, device, without, ex, page)
+    else:
+        side = _side(session, variants[0], device or session.device, without, ex, page)
     names[0] = ", ".join(filter(None, [side.name, plans[plan].title if plan else ""]))
     sections: list[Section] = []
     values = None
@@ -79,7 +98,25 @@ def compare(
             values = _paired(side.live, session, *roots)
     if side.kernel is not None:
         sections += kernel_sections([side.kernel, *kernels[1:]])
-    return CompareReply(names, _rows(sections), offered, side.reply(), values)
+    listed = [] if page is None else _own_variants(page)
+    return CompareReply(names, _rows(sections), offered, listed, side.reply(), values)
+
+
+def _require_kernel(row: VariantRow) -> None:
+    """Errors: WorkbenchError for edited source, which has no kernel."""
+    if row.edited:
+        what, because = f"{row.name} cannot be compared", "its code was edited by hand"
+        raise WorkbenchError(what, because, "the pane Two programs, for two texts")
+
+
+def _own_variants(page: LiveRecord) -> list[OwnVariant]:
+    """Return the variants of another exploration that can be compared."""
+    kernels = page.recorder.exploration.kernels
+    return [
+        OwnVariant(place, f"{row.name} of {kernels[row.kernel].title}" if kernels[1:] else row.name)
+        for place, row in enumerate(page.record.variants)
+        if not row.deleted and not row.edited
+    ][:MOST_OWN]
 
 
 def pairs(session: LiveRecord, side: int | None, before: list[int], now: list[int]) -> PairsReply:
@@ -246,25 +283,81 @@ def _side(
     scheduling = [rule for rule in without if rule_toggles.schedules(ex, rule)]
     if scheduling:
         ex = ex.planned_again(ex.choices, (*ex.rules_off, *scheduling))
-    live = session.side(ex)
-    if page is not None and ex is page.recorder.exploration:
-        variant_transfer.copy_variants(live, page)
-    if live.device != device:
-        variants.show_device(live, device)
+    live, _ = _live_side(session, ex, page, device)
     number = _kernel_in(session, session.row(variant).kernel, ex)
     if number is None:
         return _Side(live, None, None, "no kernel")
     root = live.record.kernels[number].root
     place = variant_transfer.transferred(live, session, variant, root)
     own = root if place is None else place
-    if compiling := [rule for rule in without if rule not in scheduling]:
-        changed = live.kernels[root].without(*compiling).apply(*live.kernels[own].applied_opts)
-        named = f"{live.row(own).name} without {', '.join(compiling)}"
-        own = variants.variant_of(live, changed, own, named)
+    own = _without(live, own, [rule for rule in without if rule not in scheduling])
     words = [live.row(own).name, *(f"without {rule}" for rule in scheduling)]
     words += [f"on {device}"] if device != session.device else []
     lacks = " (its opts do not apply there)" if place is None else ""
     return _Side(live, number, own, " ".join(words) + lacks)
+
+
+def _own_side(
+    session: LiveRecord,
+    own: int,
+    device: str | None,
+    without: Sequence[str],
+    ex: Exploration,
+    page: LiveRecord | None,
+) -> _Side:
+    """Return a variant of the record of another exploration, on a device (None: its own), and
+    without some rules of compiling.
+
+    Errors: WorkbenchError for a variant that is not there, or not possible so.
+    """
+    what = "this variant cannot stand beside the selected one"
+    if page is None or own >= len(page.kernels) or page.row(own).deleted:
+        raise WorkbenchError(
+            what, "that exploration has no such variant", "another one of the list"
+        )
+    row = page.row(own)
+    _require_kernel(row)
+    if scheduling := [rule for rule in without if rule_toggles.schedules(ex, rule)]:
+        because = f"it would belong to another plan without {', '.join(scheduling)}"
+        raise WorkbenchError(what, because, "the opts of a variant of this record there")
+    live, places = _live_side(session, ex, page, device or page.device, own)
+    place = places[own]
+    if place is None:
+        because = f"the opts of {row.name} do not apply on {live.device}"
+        raise WorkbenchError(what, because, f"it on {page.device}")
+    place = _without(live, place, without)
+    on = [f"on {live.device}"] if live.device != session.device else []
+    return _Side(live, row.kernel, place, " ".join([live.row(place).name, *on]))
+
+
+def _live_side(
+    session: LiveRecord,
+    ex: Exploration,
+    page: LiveRecord | None,
+    device: str,
+    wanted: int | None = None,
+) -> tuple[LiveRecord, Sequence[int | None]]:
+    """Return a record of `ex` on a device, and in it the places of the variants of the `page` of
+    that exploration, `wanted` in any case."""
+    live, places = session.side(ex), list[int | None]()
+    if page is not None and ex is page.recorder.exploration:
+        if live.device != page.device:
+            variants.show_device(live, page.device)
+        places = variant_transfer.copy_variants(live, page, wanted)
+    if live.device != device:
+        variants.show_device(live, device)
+    return live, places
+
+
+def _without(live: LiveRecord, variant: int, rules: Sequence[str]) -> int:
+    """Return the variant of a record without some rules of compiling."""
+    if not rules:
+        return variant
+    row = live.row(variant)
+    root = live.kernels[live.record.kernels[row.kernel].root]
+    changed = root.without(*rules).apply(*live.kernels[variant].applied_opts)
+    named = f"{row.name} without {', '.join(rules)}"
+    return variants.variant_of(live, changed, variant, named)
 
 
 def _kernel_in(session: LiveRecord, number: int, ex: Exploration) -> int | None:
@@ -286,42 +379,59 @@ def _kernel_in(session: LiveRecord, number: int, ex: Exploration) -> int | None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Other plans: the one before this one, those with one decision turned over, and those of the other
-# pages of this Python session.
+# Other plans: the one before this one, those of the other pages of this Python session, those of
+# files, and those with one decision turned over.
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A plan that can stand beside the present one, how its exploration is made, and the record of
-    its page, if it has one."""
+    """A plan that can stand beside the present one, what it is, and how its exploration is made,
+    with the record of its page, if it has one."""
 
     title: str
-    explored: Callable[[], Exploration]
-    page: LiveRecord | None = None
+    kind: Literal["plan", "exploration", "file"]
+    explored: Callable[[], tuple[Exploration, LiveRecord | None]]
 
 
-def _plans(session: LiveRecord) -> dict[str, _Plan]:
-    """Return the plans that can be compared with the present one, by their names in requests."""
+def _plans(session: LiveRecord, chosen: str) -> dict[str, _Plan]:
+    """Return the plans that can be compared with the present one, by their names in requests: the
+    `chosen` one, too, if it is of a file."""
     ex = session.recorder.exploration
     found: dict[str, _Plan] = {}
     if session.before is not None:
         before = session.before.exploration
-        found[_BEFORE] = _Plan("the plan before", lambda: before)
+        found[_BEFORE] = _Plan("the plan before", "plan", lambda: (before, None))
+    for other in session.others():
+        own = other.recorder.exploration
+        line = own.headline if own.line is None else f"{own.line.text} ({own.line})"
+        title = " ".join(filter(None, [line, own.origin.words]))
+        found[f"page {other.number}"] = _Plan(title, "exploration", partial(_as_it_is, other))
+    files = [path.name for path in ex.page.saved_files(Path())[:MOST_FILES]]
+    if chosen.startswith(_FILE):
+        files.append(chosen.removeprefix(_FILE))
+    for name in files:
+        title = name if len(name) <= MOST_TITLE else f"…{name[1 - MOST_TITLE :]}"
+        found[f"{_FILE}{name}"] = _Plan(title, "file", partial(_of_file, session, name))
     for place, row in enumerate(session.record.plan.decisions):
         if not row.is_requested and not row.is_copy:
-            node, stored = ex.decisions[place].node, row.stored
-            title = f"{row.name} {'fused' if stored else 'stored'}"
-            found[f"decision {place}"] = _Plan(title, partial(ex.replan, {node: not stored}))
-    for other in session.others():
-        ex = other.recorder.exploration
-        line = ex.headline if ex.line is None else f"{ex.line.text} ({ex.line})"
-        title = " ".join(filter(None, [line, ex.origin.words]))
-        found[f"page {other.number}"] = _Plan(title, partial(_itself, ex), other)
+            change: dict[Value, bool | None] = {ex.decisions[place].node: not row.stored}
+            title = f"{row.name} {'fused' if row.stored else 'stored'}"
+            found[f"decision {place}"] = _Plan(title, "plan", partial(_replanned, ex, change))
     return dict(islice(found.items(), MOST_PLANS))
 
 
-def _itself(ex: Exploration) -> Exploration:
-    return ex
+def _as_it_is(page: LiveRecord) -> tuple[Exploration, LiveRecord]:
+    return page.recorder.exploration, page
+
+
+def _of_file(session: LiveRecord, name: str) -> tuple[Exploration, LiveRecord]:
+    ex = session.exploration_of(Path(name).expanduser())
+    page: LiveRecord = ex.display.session
+    return ex, page
+
+
+def _replanned(ex: Exploration, change: Mapping[Value, bool | None]) -> tuple[Exploration, None]:
+    return ex.replan(change), None
 
 
 def _planned(
@@ -329,7 +439,8 @@ def _planned(
 ) -> tuple[Exploration, LiveRecord | None]:
     """Return the exploration of a plan ("": the present one), and the record of its page.
 
-    Errors: WorkbenchError for an unknown name, and for a decision that cannot be turned over.
+    Errors: WorkbenchError for an unknown name, for a decision that cannot be turned over, and for a
+    file that cannot be loaded.
     """
     ex = session.recorder.exploration
     if ex.waits:
@@ -340,4 +451,4 @@ def _planned(
     if name not in plans:
         because = f"there is no plan {name!r:.40} beside this one"
         raise WorkbenchError("cannot compare these plans", because, "another one of the list")
-    return plans[name].explored(), plans[name].page
+    return plans[name].explored()

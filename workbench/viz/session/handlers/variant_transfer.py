@@ -100,9 +100,13 @@ def _stored(ex: Exploration) -> list[tuple[UOp, ...]]:
 
 
 def _variants_now(
-    session: LiveRecord, last_plan: LastPlan, kernels: Sequence[int | None]
+    session: LiveRecord,
+    last_plan: LastPlan,
+    kernels: Sequence[int | None],
+    wanted: int | None = None,
 ) -> list[int | None]:
-    """Return the present position of each variant of the plan before; None if it was left out."""
+    """Return the present position of each variant of the plan before; None if it was left out, as
+    older ones are, but for one that is `wanted`."""
     record = last_plan.recorder.record
     roots = {kernel.root for kernel in record.kernels}
     others = [
@@ -110,7 +114,7 @@ def _variants_now(
         for variant, row in enumerate(record.variants)
         if variant not in roots and not row.deleted
     ]
-    latest = set(others[-TRANSFER_LIMIT:])
+    latest = {*others[-TRANSFER_LIMIT:], wanted}
     now: list[int | None] = []
     for variant, row in enumerate(record.variants):
         kernel = kernels[row.kernel]
@@ -123,15 +127,19 @@ def _variants_now(
     return now
 
 
-def copy_variants(live: LiveRecord, other: LiveRecord) -> None:
-    """Add the variants of another record of the same exploration, with their timings."""
+def copy_variants(
+    live: LiveRecord, other: LiveRecord, wanted: int | None = None
+) -> list[int | None]:
+    """Add the variants of another record of the same exploration, with their timings, `wanted` in
+    any case; return the place of each (None: it was left out, or does not apply here)."""
     with other.lock:
         tried = LastPlan(other.recorder, other.edited, other.timings, other.checks)
-        variants = _variants_now(live, tried, range(len(other.record.kernels)))
+        variants = _variants_now(live, tried, range(len(other.record.kernels)), wanted)
     for old, new in enumerate(variants):
         if new is not None:
             live.set(new, "note", tried.recorder.record.variants[old].note)
             transfer_timings(live, tried, old, new)
+    return variants
 
 
 def transferred(live: LiveRecord, session: LiveRecord, variant: int, root: int) -> int | None:

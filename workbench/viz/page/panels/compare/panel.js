@@ -1,7 +1,7 @@
 // Compare: variants of a kernel in columns. A row is one fact (a loop, a rule that fired, a count, an
 // instruction), aligned by what it is about; those that differ are shown, the others on request. The
-// first column may be of another device, plan or set of rules; other panes show it beside the
-// selected variant.
+// first column may be of another device, plan or set of rules, or a variant of another exploration,
+// of the notebook or of a file; other panes show it beside the selected variant.
 
 import { act, canAsk, checkedText, listedVariants } from "../../app/actions.js";
 import { OtherApp, showRow } from "../../app/beside.js";
@@ -16,7 +16,9 @@ import { passesOf } from "../../record/passes.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Child } from "../../base/elements.d.ts" */
-/** @import { ComparedRow, ComparedSection, CompareReply, VariantRow } from "../../record.d.ts" */
+/** @import {
+ *   ComparedRow, ComparedSection, CompareReply, OtherPlan, VariantRow
+ * } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
 const MOST_COLUMNS = 6;
@@ -33,12 +35,14 @@ export const panel = {
   make: (/** @type {App} */ app) => new Compare(app),
 };
 
-/** What the first column is, apart from its variant.
- * @typedef {{device: string | null, without: string[], plan: string}} Beside */
+/** What the first column is, apart from its variant of this record: `own` is a variant of another
+ * exploration.
+ * @typedef {{device: string | null, without: string[], plan: string, own: number | null}} Beside */
 
 /** The selected variant as it is.
  * @type {Beside} */
-const AS_IT_IS = { device: null, without: [], plan: "" };
+const AS_IT_IS = { device: null, without: [], plan: "", own: null };
+const FILE = "file "; // the name of the plan of a file begins so
 
 class Compare {
   /** @type {CompareReply | null} */
@@ -49,6 +53,9 @@ class Compare {
   /** What the reader chose of the first column; null: nothing.
    * @type {Beside | null} */
   #ofReader = null;
+  /** The plans that Python offered last.
+   * @type {OtherPlan[]} */
+  #plans = [];
   /** What the reply or the pending request compares. */
   #of = "";
   /** The plan of the request: in another one, variants have other numbers.
@@ -56,6 +63,16 @@ class Compare {
   #plan = null;
   #hasAll = false;
   choices = h("div", { class: "wb-compare-bar" });
+  /** The path of a file to compare with: an element that stays, with what is typed. */
+  #path = h("input", {
+    class: "wb-input wb-compare-path",
+    type: "text",
+    "aria-label": "file beside",
+    "data-key": "file beside",
+    placeholder: "path of a saved exploration",
+    title: "Enter: the exploration of this file stands beside the selected variant",
+    onkeydown: ({ key }) => key === "Enter" && this.#openFile(),
+  });
   errors = h("div", {});
   tables = h("div", { class: "wb-compare-tables" });
 
@@ -123,6 +140,7 @@ class Compare {
     if (app.record.plan !== this.#plan && !(isOfOthers && !this.#ofReader?.plan)) {
       this.#ofReader = null;
     }
+    this.#path.disabled = !canAsk(app);
     refill(this.errors, failure(app, "compare"));
     this.#ask();
     refill(this.choices, ...this.#selectors(), ...this.#chips());
@@ -144,10 +162,11 @@ class Compare {
     const record = result?.side ? await unpacked(result.side.record, app.constants) : null;
     if (this.#of !== of || this.#plan !== plan) return;
     this.reply = result;
+    this.#plans = result?.plans ?? this.#plans;
     if (result) {
       const shown = result.side ?? { kernel: app.view.kernel, variant: variants[0] };
       new OtherApp(app, result, record, shown);
-    }
+    } else if (app.partner instanceof OtherApp) app.partner.end();
     app.changed("compare");
   }
 
@@ -167,7 +186,7 @@ class Compare {
       side(
         "what stands beside",
         h("b", { "data-term": "beside" }, "beside"),
-        labelled(
+        this.#beside.own === null && labelled(
           "variant",
           chooser("variant beside", own, first ?? null, (place) => {
             this.#chosen = [...new Set([place, ...rest])];
@@ -175,6 +194,7 @@ class Compare {
           }),
         ),
         ...this.#elsewhere(),
+        labelled("file", this.#path),
       ),
       side(
         "the selected variant",
@@ -188,36 +208,51 @@ class Compare {
     ];
   }
 
-  /** The choices of another device, plan and set of rules. */
+  /** @param {Partial<Beside>} now */
+  #set(now) {
+    this.#ofReader = { ...this.#beside, ...now };
+    this.app.changed("compare");
+  }
+
+  #openFile() {
+    const path = this.#path.value.trim();
+    if (!path) return;
+    this.#of = ""; // it is asked again: the file may have changed
+    this.#set({ plan: FILE + path, own: null, device: null });
+  }
+
+  /** The choices of another exploration or plan, a variant of it, a device, and a set of rules. */
   #elsewhere() {
-    const { app, reply } = this;
+    const { app } = this;
     const { device: current, devices: rows } = app.record;
-    const { device, without, plan } = this.#beside;
-    const devices = rows.filter(({ available, name }) => available || name === current)
-      .map(({ name }) => name);
-    const [plans, rules] = [reply?.plans ?? [], rulesOf(app)];
-    const set = (/** @type {Partial<Beside>} */ now) => {
-      this.#ofReader = { ...this.#beside, ...now };
-      app.changed("compare");
-    };
+    const { device, without, plan, own } = this.#beside;
+    const shown = own === null ? current : app.partner?.record.device ?? current;
+    const devices = rows.filter(({ available, name }) =>
+      available || name === current || name === shown
+    ).map(({ name }) => name);
+    const [plans, rules] = [this.#plansWith(plan), rulesOf(app)];
     return [
-      labelled(
-        "device",
-        chooser(
-          "device beside",
-          devices.map((name, i) => [i, `on ${name}`]),
-          devices.indexOf(device ?? current),
-          (i) => set({ device: devices[i] === current ? null : devices[i] }),
-        ),
-      ),
       plans.length > 0 &&
       labelled(
         "plan",
         chooser(
           "plan beside",
-          orNone("this plan", plans.map(([, title]) => `plan: ${title}`)),
+          orNone("this plan", plans.map(([, title, kind]) => `${kind}: ${title}`)),
           plans.findIndex(([name]) => name === plan),
-          (i) => set({ plan: plans[i]?.[0] ?? "" }),
+          (i) => {
+            this.#path.value = "";
+            this.#set({ plan: plans[i]?.[0] ?? "", own: null });
+          },
+        ),
+      ),
+      this.#ownVariants(),
+      labelled(
+        "device",
+        chooser(
+          "device beside",
+          devices.map((name, i) => [i, `on ${name}`]),
+          devices.indexOf(device ?? shown),
+          (i) => this.#set({ device: own === null && devices[i] === current ? null : devices[i] }),
         ),
       ),
       rules.length > 0 &&
@@ -227,10 +262,34 @@ class Compare {
           "rules beside",
           orNone("all rules", rules.map((name) => `without ${name}`)),
           rules.indexOf(without[0]),
-          (i) => set({ without: rules[i] === undefined ? [] : [rules[i]] }),
+          (i) => this.#set({ without: rules[i] === undefined ? [] : [rules[i]] }),
         ),
       ),
     ];
+  }
+
+  /** The plans that are offered, and a chosen file that is not among them: it could not be loaded.
+   * @param {string} plan
+   * @returns {OtherPlan[]} */
+  #plansWith(plan) {
+    const isMissing = plan.startsWith(FILE) && this.#plans.every(([name]) => name !== plan);
+    return isMissing ? [...this.#plans, [plan, plan.slice(FILE.length), "file"]] : this.#plans;
+  }
+
+  /** The variants of the other exploration, after the opts of one of this record; null: it has
+   * none, or they are not known yet. */
+  #ownVariants() {
+    const own = this.reply?.own ?? [];
+    if (!own.length) return null;
+    return labelled(
+      "its variant",
+      chooser(
+        "its variant",
+        orNone("these opts there", own.map(([, name]) => `its own: ${name}`)),
+        own.findIndex(([place]) => place === this.#beside.own),
+        (i) => this.#set({ own: own[i]?.[0] ?? null, device: null }),
+      ),
+    );
   }
 
   /** A button that times the variants in turns; of another record the one that is shown. */
@@ -291,6 +350,7 @@ class Compare {
     const quiet = (/** @type {string} */ words) => h("p", { class: "wb-quiet" }, words);
     const isAlone = new Set(variants).size < 2 && !this.#isElsewhere;
     if (isAlone && this.#chosen === null) return [quiet(ONE_ALONE)];
+    if (!reply && app.failures.compare) return [];
     if (!reply) return [quiet(canAsk(app) ? "comparing .." : NO_PYTHON)];
     const rows = variants.flatMap((place) => rowAt(app.record.variants, place) ?? []);
     const first = reply.side && app.partner ? app.partner.variant() : rows[0];
@@ -325,7 +385,7 @@ class Compare {
 
 /** A choice after its name.
  * @param {string} name
- * @param {HTMLSelectElement} choice */
+ * @param {HTMLElement} choice */
 const labelled = (name, choice) =>
   h("label", { class: "wb-compare-choice" }, h("span", { class: "wb-quiet" }, name), choice);
 
