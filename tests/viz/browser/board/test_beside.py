@@ -297,7 +297,7 @@ def test_the_plan_before_stands_beside_a_new_plan(
             assert chosen.inner_text() == "plan: the plan before"
             assert len(set(cells(page, "plan")["kernels"])) == 2
             names = texts(page, ".wb-compare-choice > span")
-            assert names == ["variant", "device", "plan", "rules", "variant"]
+            assert names == ["variant", "plan", "device", "rules", "file", "variant"]
             page.select_option("[data-key='plan beside']", label="this plan")
             live.answer("compare")
             assert chosen.inner_text() == "this plan", "the reader's choice stays"
