@@ -93,3 +93,42 @@ Deno.test("only what differs is spelled out", () => {
   const { before, after } = changeTexts(nodes, 2, 0);
   assert.deepEqual([before, after], [["x * 1"], ["x"]]);
 });
+
+Deno.test("of each step only what it changed is walked", () => {
+  // a tree of 256 leaves, of which each step replaces one: the 8 nodes above it are new
+  const rows = Array.from({ length: 256 }, (_, i) => [leaf(`x${i}`)]);
+  let level = rows.map((_, i) => i);
+  const halved = (from) =>
+    from.flatMap((n, i) => (i % 2 ? [rows.push([sum, [from[i - 1], n]]) - 1] : []));
+  while (level.length > 1) level = halved(level);
+  const first = level[0];
+  const rewrites = [];
+  const rebuilt = (n, before, after) => {
+    const src = rows[n][1] ?? [];
+    if (n === before) return after;
+    const next = src.map((s) => rebuilt(s, before, after));
+    return next.every((s, i) => s === src[i]) ? n : rows.push([sum, next]) - 1;
+  };
+  for (let n = 0, root = first; n < 256; n++) {
+    const after = rows.push([leaf(`y${n}`)]) - 1;
+    root = rebuilt(root, n, after);
+    rewrites.push([7, n, after, root]);
+  }
+  for (const isRecorded of [true, false]) {
+    const columns = nodesOf(rows);
+    let reads = 0;
+    columns.src = columns.src.map((src) =>
+      new Proxy(src, { get: (...of) => (reads++, Reflect.get(...of)) })
+    );
+    const steps = rewrites.map((
+      [rule, before, after, root],
+    ) => [rule, before, after, isRecorded ? root : -1]);
+    const last = steps.at(-1);
+    const timeline = new Timeline(columns, { ...pass(-1), before: [first], rewrites: steps });
+    timeline.pairUpTo(256);
+    assert.equal(timeline.roots(256)?.[0], rewrites.at(-1)[3]);
+    assert.equal(timeline.keyOf(rewrites.at(-1)[3]), first);
+    assert.equal(last[1], 255);
+    assert.ok(reads < 256 * 8 * 60, `${reads} reads`); // 256 whole states are 256 * 511 * 9
+  }
+});

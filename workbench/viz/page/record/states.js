@@ -79,11 +79,13 @@ export class Timeline {
   /** For each node, the one whose place it took.
    * @type {Map<number, number>} */
   #keys = new Map();
-  /** The replacement of each node, up to the step that was replayed last.
-   * @type {Map<number, number>} */
-  #changes = new Map();
-  /** The steps up to which states are paired. */
-  #paired = 0;
+  /** The roots after the steps that were replayed; null where they are not known.
+   * @type {(number[] | null)[]} */
+  #roots;
+  /** The nodes of the state that was replayed last. */
+  #live;
+  /** The roots that the record leaves out. */
+  #replay;
 
   /**
    * @param {NodeColumns} nodes
@@ -95,22 +97,20 @@ export class Timeline {
     const isWhole = this.steps.every((step) => step.root >= 0);
     this.table = isGraph && !isWhole ? new ReplayTable(nodes) : null;
     this.nodes = this.table ? this.table.columns : nodes;
-    this.ownRoots = [pass.before[0]]; // by step, where the record has none
+    this.#roots = [pass.before];
+    this.#live = new LiveNodes(this.nodes);
+    this.#live.moveTo(pass.before);
+    this.#replay = this.table && new Replay(this.table, this.#live);
   }
 
   /** The roots after `k` steps; null if they were not recorded.
    * @param {number} k */
   roots(k) {
-    const { steps, table, ownRoots } = this;
     if (k === 0) return this.pass.before;
-    if (steps[k - 1].root >= 0) return [steps[k - 1].root];
-    if (!table) return null;
-    for (let i = ownRoots.length; i <= k; i++) {
-      const { before, after, root } = steps[i - 1];
-      this.#changes.set(before, after);
-      ownRoots[i] = root >= 0 ? root : replayRoot(table, this.#changes, ownRoots[i - 1]);
-    }
-    return [ownRoots[k]];
+    const { root } = this.steps[k - 1];
+    if (root >= 0) return [root];
+    if (this.table) this.pairUpTo(k);
+    return this.#roots[k] ?? null;
   }
 
   /** The state after `k` steps; null if it was not recorded. */
@@ -138,12 +138,19 @@ export class Timeline {
   /** The key of a node: that of the one whose place it took. */
   keyOf = (/** @type {number} */ n) => this.#keys.get(n) ?? n;
 
-  /** Pair the states up to that after `k` steps.
+  /** Pair the states up to that after `k` steps, without building them: of each step only what it
+   * changed is walked, since a pass has thousands.
    * @param {number} k */
   pairUpTo(k) {
-    for (; this.#paired < k; this.#paired++) {
-      const [old, roots] = [this.state(this.#paired), this.roots(this.#paired + 1)];
-      if (old && roots) pairStates(this.nodes, old, roots, this.#keys);
+    for (let i = this.#roots.length; i <= k; i++) {
+      const step = this.steps[i - 1];
+      const old = this.#roots[i - 1];
+      const now = this.#replay?.step(step, old) ?? (step.root >= 0 ? [step.root] : null);
+      this.#roots[i] = now;
+      if (!now) continue;
+      const { fresh, gone } = this.#live.moveTo(now);
+      this.#replay?.moved(fresh, gone);
+      if (old) pairStates(this.nodes, old, now, fresh, gone, this.#keys);
     }
   }
 
@@ -201,26 +208,101 @@ function newState(nodes, roots) {
   return { roots, order, users };
 }
 
+/** The nodes below some roots, and the readers of each, as the roots move: only nodes that come and
+ * go are walked. */
+class LiveNodes {
+  /** The number of edges and roots that need each node.
+   * @type {number[]} */
+  #uses = [];
+  /** The readers of each live node; some may be gone.
+   * @type {Map<number, number[]>} */
+  #readers = new Map();
+  /** @type {number[]} */
+  #roots = [];
+
+  /** @param {NodeColumns} nodes */
+  constructor(nodes) {
+    this.nodes = nodes;
+  }
+
+  has = (/** @type {number} */ n) => this.#uses[n] > 0;
+
+  /** Move to other roots; return the nodes that came and those that went.
+   * @param {number[]} roots */
+  moveTo(roots) {
+    const before = this.#roots;
+    this.#roots = roots;
+    return { fresh: this.#hold(roots), gone: this.#drop(before) }; // what both need stays
+  }
+
+  /** Return some nodes and all that are computed from them.
+   * @param {Iterable<number>} nodes */
+  above(nodes) {
+    const all = new Set(nodes);
+    for (const n of all) { // a Set grows on the way
+      for (const reader of this.#readers.get(n) ?? []) if (this.has(reader)) all.add(reader);
+    }
+    return all;
+  }
+
+  /** @param {number[]} roots */
+  #hold(roots) {
+    /** @type {Set<number>} */
+    const fresh = new Set();
+    const use = (/** @type {number} */ n) => {
+      this.#uses[n] = (this.#uses[n] ?? 0) + 1;
+      if (this.#uses[n] === 1) fresh.add(n);
+    };
+    for (const n of roots) use(n);
+    for (const n of fresh) { // it grows on the way
+      for (const s of this.nodes.src[n]) {
+        use(s);
+        const readers = this.#readers.get(s);
+        if (readers) readers.push(n);
+        else this.#readers.set(s, [n]);
+      }
+    }
+    return fresh;
+  }
+
+  /** @param {number[]} roots */
+  #drop(roots) {
+    /** @type {Set<number>} */
+    const gone = new Set();
+    const leave = (/** @type {number} */ n) => {
+      this.#uses[n] -= 1;
+      if (this.#uses[n] === 0) gone.add(n), this.#readers.delete(n);
+    };
+    for (const n of roots) leave(n);
+    for (const n of gone) for (const s of this.nodes.src[n]) leave(s); // it grows on the way
+    return gone;
+  }
+}
+
 /** Pair the new nodes of a step with the old ones: same op, same place below the roots, in one of
  * the two states only. The rewritten node is paired if it keeps its op.
  * @param {NodeColumns} nodes
- * @param {State} old
+ * @param {number[]} oldRoots
  * @param {number[]} nowRoots
+ * @param {Set<number>} fresh the nodes that only the new state has
+ * @param {Set<number>} gone those that only the old one has
  * @param {Map<number, number>} keys */
-function pairStates(nodes, old, nowRoots, keys) {
-  const nowLive = new Set(stateOrder(nodes, nowRoots));
-  const seen = new Set();
+function pairStates(nodes, oldRoots, nowRoots, fresh, gone, keys) {
   const partners = new Set();
-  const stack = old.roots.map((n, i) => [n, nowRoots[i]]);
+  /** @type {[number, number][]} */
+  const stack = [];
+  const push = (/** @type {number[]} */ olds, /** @type {number[]} */ news) => {
+    for (let i = 0; i < olds.length && i < news.length; i++) {
+      if (fresh.has(news[i]) && gone.has(olds[i])) stack.push([olds[i], news[i]]);
+    }
+  };
+  push(oldRoots, nowRoots);
   for (let top = stack.pop(); top; top = stack.pop()) {
     const [was, is] = top;
-    if (is === undefined || was === is || seen.has(is)) continue;
-    if (old.users.has(is) || nowLive.has(was) || partners.has(was) || keys.has(is)) continue;
-    if (nodes.op[was] !== nodes.op[is]) continue;
-    seen.add(is);
+    if (partners.has(was) || keys.has(is) || nodes.op[was] !== nodes.op[is]) continue;
     partners.add(was);
     keys.set(is, keys.get(was) ?? was);
-    nodes.src[was].forEach((s, i) => i < nodes.src[is].length && stack.push([s, nodes.src[is][i]]));
+    push(nodes.src[was], nodes.src[is]);
   }
 }
 
@@ -230,8 +312,17 @@ function pairStates(nodes, old, nowRoots, keys) {
 
 /** A table to which nodes can be added; those of the record keep their numbers. */
 class ReplayTable {
-  /** @type {Map<string, number> | null} */
-  #numbers = null;
+  /** The number of each op with its dtype and argument, by node.
+   * @type {number[]} */
+  #kinds = [];
+  /** The last node of each hash, and the one before each node that has the same hash: numbers are
+   * cheaper than texts, and a pass of thousands of steps asks for a hundred thousand.
+   * @type {Map<number, number>} */
+  #last = new Map();
+  /** @type {(number | undefined)[]} */
+  #before = [];
+  /** @type {unknown[][]} */
+  #lists;
 
   /** @param {NodeColumns} nodes */
   constructor(nodes) {
@@ -241,26 +332,30 @@ class ReplayTable {
       Reflect.set(this.columns, name, column.slice());
     }
     readAs(this.columns, nodes);
+    this.#lists = Object.values(this.columns);
   }
 
   /** Return the node that equals `n` but for its sources.
    * @param {number} n
-   * @param {number[]} src */
-  rebuild(n, src) {
+   * @param {(n: number) => number} resultOf the new source in place of each */
+  rebuild(n, resultOf) {
     const { columns } = this;
-    if (src.every((s, i) => s === columns.src[n][i])) return n;
-    this.#numbers ??= new Map(columns.op.map((_, m) => [this.#nameOf(m, columns.src[m]), m]));
-    const name = this.#nameOf(n, src);
-    const known = this.#numbers.get(name);
-    if (known !== undefined) return known;
-    const number = columns.op.length;
-    for (const name of Object.keys(columns)) {
-      const column = Reflect.get(columns, name);
-      column.push(column[n]);
+    if (columns.src[n].every((s) => resultOf(s) === s)) return n;
+    if (!this.#kinds.length) this.#enter();
+    const src = columns.src[n].map(resultOf);
+    const kind = this.#kinds[n];
+    const hash = hashOf(kind, src);
+    for (let m = this.#last.get(hash); m !== undefined; m = this.#before[m]) {
+      const known = columns.src[m];
+      const isEqual = this.#kinds[m] === kind && known.length === src.length;
+      if (isEqual && known.every((s, i) => s === src[i])) return m;
     }
+    const number = columns.op.length;
+    for (const column of this.#lists) column.push(column[n]);
     columns.src[number] = src;
     columns.causes[number] = [];
-    this.#numbers.set(name, number);
+    this.#kinds[number] = kind;
+    this.#note(number, hash);
     return number;
   }
 
@@ -270,44 +365,97 @@ class ReplayTable {
     return n < this.count;
   }
 
-  /** The row of a node.
+  /** Enter the nodes of the record. */
+  #enter() {
+    const { op, dtype, arg, src } = this.columns;
+    /** @type {Map<string, number>} */
+    const kinds = new Map();
+    this.#kinds = op.map((name, n) => {
+      const text = `${name} ${dtype[n]} ${arg[n]}`;
+      const kind = kinds.get(text) ?? kinds.size;
+      kinds.set(text, kind);
+      return kind;
+    });
+    for (let n = 0; n < op.length; n++) this.#note(n, hashOf(this.#kinds[n], src[n]));
+  }
+
+  /**
    * @param {number} n
-   * @param {number[]} src */
-  #nameOf(n, src) {
-    const { op, dtype, arg } = this.columns;
-    return `${op[n]} ${dtype[n]} ${src} ${arg[n]}`;
+   * @param {number} hash */
+  #note(n, hash) {
+    this.#before[n] = this.#last.get(hash);
+    this.#last.set(hash, n);
   }
 }
 
-/** Return the root after all of `changes` (Map before -> after) are applied below `root`.
- * @param {ReplayTable} table
- * @param {Map<number, number>} changes
- * @param {number} root */
-function replayRoot(table, changes, root) {
-  const { src } = table.columns;
-  /** @type {Map<number, number>} */
-  const done = new Map();
-  const resultOf = (/** @type {number} */ n) => done.get(n) ?? n;
-  const begun = new Set();
-  const stack = [[root, 0, root]];
-  for (let top = stack.pop(); top; top = stack.pop()) {
-    const [n, stage, result] = top;
-    if (done.has(n)) continue;
-    if (stage === 0) {
-      stack.push([n, 1, n]);
-      for (const s of src[n]) if (!done.has(s)) stack.push([s, 0, s]);
-    } else if (stage === 2) done.set(n, resultOf(result));
-    else {
-      const next = table.rebuild(n, src[n].map(resultOf));
-      const after = changes.get(next);
-      if (after === undefined || begun.has(next)) done.set(n, resultOf(next));
+/** @type {(kind: number, src: number[]) => number} */
+const hashOf = (kind, src) => src.reduce((hash, s) => (Math.imul(hash, 16777619) ^ s) | 0, kind);
+
+/** The states of a pass, step by step. */
+class Replay {
+  /** The replacement of each node, up to the last step.
+   * @type {Map<number, number>} */
+  #changes = new Map();
+  /** The nodes of the last state that have a replacement.
+   * @type {Set<number>} */
+  #due = new Set();
+
+  /**
+   * @param {ReplayTable} table
+   * @param {LiveNodes} live the nodes of the last state */
+  constructor(table, live) {
+    this.table = table;
+    this.live = live;
+  }
+
+  /** Return the roots after one more step; the record has some.
+   * @param {Step} step
+   * @param {number[] | null} before */
+  step(step, before) {
+    this.#changes.set(step.before, step.after);
+    if (this.live.has(step.before)) this.#due.add(step.before);
+    return step.root >= 0 ? [step.root] : before && [this.#replay(before[0])];
+  }
+
+  /** Note the nodes that a step brought and took.
+   * @param {Set<number>} fresh
+   * @param {Set<number>} gone */
+  moved(fresh, gone) {
+    for (const n of gone) this.#due.delete(n);
+    for (const n of fresh) if (this.#changes.has(n)) this.#due.add(n);
+  }
+
+  /** Return the root after all replacements below the last one.
+   * @param {number} root */
+  #replay(root) {
+    const { table, live } = this;
+    const { src } = table.columns;
+    const affected = live.above(this.#due);
+    const stays = (/** @type {number} */ n) => live.has(n) && !affected.has(n);
+    /** @type {Map<number, number>} */
+    const done = new Map();
+    const resultOf = (/** @type {number} */ n) => done.get(n) ?? n;
+    const begun = new Set();
+    const stack = [[root, 0, root]];
+    for (let top = stack.pop(); top; top = stack.pop()) {
+      const [n, stage, result] = top;
+      if (done.has(n) || stays(n)) continue;
+      if (stage === 0) {
+        stack.push([n, 1, n]);
+        for (const s of src[n]) if (!done.has(s) && !stays(s)) stack.push([s, 0, s]);
+      } else if (stage === 2) done.set(n, resultOf(result));
       else {
-        begun.add(next); // a cycle of rewrites would not end without it
-        stack.push([n, 2, after], [next, 2, after], [after, 0, after]);
+        const next = table.rebuild(n, resultOf);
+        const after = this.#changes.get(next);
+        if (after === undefined || begun.has(next)) done.set(n, resultOf(next));
+        else {
+          begun.add(next); // a cycle of rewrites would not end without it
+          stack.push([n, 2, after], [next, 2, after], [after, 0, after]);
+        }
       }
     }
+    return resultOf(root);
   }
-  return resultOf(root);
 }
 
 // Readings of nodes: their text, and their box in a graph (viz/schema/record.py).
