@@ -10,7 +10,9 @@ import pytest
 
 from tests.viz.browser.browser import shown
 from tests.viz.record.support import exported, plain
+from tests.viz.support import matmul
 from tests.viz.test_memory_chart import chart_of, layers
+from workbench.measure.timing import bytes_text
 from workbench.viz.record.record import build
 
 
@@ -58,3 +60,15 @@ def test_enlarged_it_lists_what_lives_when(page: Any, record: dict[str, Any]) ->
     assert bar["width"] / span["width"] == pytest.approx(share, abs=0.05)
     page.click("[data-key=memory-size]")
     assert page.locator(".wb-held-lives").count() == 0
+
+
+def test_of_one_kernel_it_says_what_lives_and_when_it_has_bars(
+    browser: Any, tmp_path: Path
+) -> None:
+    record = plain(build(matmul(), "full"))
+    for page in shown(browser, tmp_path, exported(record), mode="3"):
+        words = page.inner_text(".wb-held")
+        assert page.locator(".wb-held-bar").count() == 0
+        (kernel,) = (step for step in chart_of(record).steps if step.kernel is not None)
+        assert "From two kernels on, each has a bar here" in words
+        assert words.startswith(f"{bytes_text(kernel.bytes)} live while the only kernel runs.")

@@ -40,8 +40,9 @@ function memoryPane(app, section) {
     if (!hasAny(changes, "record", "kernel", "mode", "beside")) return;
     const chart = section();
     const kernels = chart.steps.filter(({ kernel }) => kernel !== null).length;
-    el.hidden = kernels < LEAST_KERNELS && app.view.only !== "memory";
-    if (el.hidden) return;
+    if (kernels < LEAST_KERNELS && app.view.only !== "memory") {
+      return refill(el, h("p", { class: "wb-quiet" }, fewWords(chart)));
+    }
     const most = Math.max(1, ...chart.steps.map(({ bytes }) => bytes));
     const differing = differingValues(app, chart);
     const bars = walkable(
@@ -71,6 +72,16 @@ function memoryPane(app, section) {
     );
   };
   return { el, update };
+}
+
+/** What stands in place of bars where there are too few of them.
+ * @param {MemoryChart} chart */
+function fewWords({ steps }) {
+  const only = steps.find(({ kernel }) => kernel !== null);
+  const now = only
+    ? `${bytesText(only.bytes)} live while the only kernel runs.`
+    : "No kernel runs.";
+  return `${now} From two kernels on, each has a bar here, as high as the bytes that live while it runs.`;
 }
 
 /**
