@@ -3,6 +3,7 @@ of kernels with its figures, its order and its search."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from playwright.sync_api import expect
 
 from tests.viz.browser.browser import drawn, shown
 from tests.viz.record import models
-from tests.viz.record.support import plain
+from tests.viz.record.support import exported, plain
 from workbench.viz import explore
 from workbench.viz.record.record import build
 
@@ -178,3 +179,33 @@ def test_from_a_kernel_to_the_next_that_is_equal(page: Any, record: Record) -> N
     page.click("[data-key='alike-1']")
     page.click("[data-key='alike-1']")
     assert f"{last} of {last} equal kernels" in line.inner_text()
+
+
+def test_a_plan_too_large_to_be_drawn_leads_from_its_pass_to_plan(
+    browser: Any, tmp_path: Path, record: Record
+) -> None:
+    bare = copy.deepcopy(record)
+    bare["plan"] |= {"nodes": [], "edges": []}
+    place = next(i for i, row in enumerate(bare["passes"]) if row["unit"] == "decision")
+    for page in shown(browser, tmp_path, exported(bare), mode="2"):
+        page.evaluate("document.querySelector('.wb').focus()")
+        page.click(f"[data-key=pass-{place}]")
+        page.locator(".wb").press("j")
+        said = page.locator(".wb-rw-main > .wb-quiet")
+        expect(said).to_contain_text("the plan is too large for one")
+        said.locator("button").click()
+        expect(page.locator(".wb-plan .wb-g-label").first).to_be_visible()
+
+
+def test_a_long_title_leaves_the_number_of_kernels_whole(
+    browser: Any, tmp_path: Path, record: Record
+) -> None:
+    long = copy.deepcopy(record)
+    long["expr"]["text"] = "ex = explore(a @ b); print(ex.plan); " * 9
+    for page in shown(browser, tmp_path, exported(long), mode="3"):
+        for width in (1400, 800):
+            page.set_viewport_size({"width": width, "height": 800})
+            headline = page.locator(".wb-title [data-term=kernels]")
+            assert headline.evaluate("e => e.scrollWidth <= e.clientWidth"), width
+            title = page.locator(".wb-title .wb-expr")
+            assert title.bounding_box()["width"] > 80, width

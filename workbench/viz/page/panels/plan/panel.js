@@ -191,7 +191,8 @@ function planGraph(app, levels, showKernel) {
  * @param {Changes} changes */
 function updateGraph(app, graph, film, levels, state, changes) {
   const { plan } = app.record;
-  const isFolded = levels.isFolded && !film.at; // the film is about values
+  const isFilm = film.at > 0 && plan.nodes.length > 0; // it is about values, if they are drawn
+  const isFolded = levels.isFolded && !isFilm;
   if (changes.has("theme")) graph.repaint();
   const isDrawnAnew = isFolded
     ? showFolded(app, graph, levels, state)

@@ -13,10 +13,11 @@ import { copyStep, markStep, passTree, rewriteList } from "./pass_lists.js";
 import { nodePanel } from "./node.js";
 import { Growth, RewritesState } from "./position.js";
 import { bisectAnswer, stepBar } from "./step_bar.js";
-import { stepText } from "./step_text.js";
+import { planButton, stepText } from "./step_text.js";
 
 /** @import { Pairing } from "../../app/beside.js" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Child } from "../../base/elements.d.ts" */
 /** @import { Changes, Keys, PanelRow } from "../../types.d.ts" */
 
 /** @satisfies {PanelRow} */
@@ -160,27 +161,38 @@ class StepGraph {
     }
     if (place !== null && (isOther || isOtherView)) {
       state.isDrawn = graph.draw(place, isOtherView);
-      this.nothing.textContent = state.isDrawn ? "" : this.#reason(place);
+      refill(this.nothing, ...(state.isDrawn ? [] : this.#reason(place)));
     }
-    if (place === null) this.nothing.textContent = app.record.nothing || NO_PASS;
+    if (place === null) refill(this.nothing, app.record.nothing || NO_PASS);
     if (place !== null && (isOther || hasAny(changes, "node", "drawn"))) graph.pick(isOther);
     if (isOther || isOtherView || hasAny(changes, "hover", "picked")) graph.light();
   }
 
   /** The reason why a step has no graph.
-   * @param {number} place */
+   * @param {number} place
+   * @returns {Child[]} */
   #reason(place) {
     const { app, state } = this;
-    const { unit, name } = app.record.passes[place];
-    if (unit === "decision") return "Nothing is computed here: there is no plan to draw.";
+    const { unit, name, rewrites } = app.record.passes[place];
     const step = state.step(place);
-    return step
-      ? `The nodes of step ${step} of ${name} were not recorded.`
-      : `${name} begins with what the pass before it left.`;
+    if (unit === "decision") {
+      if (!app.record.kernels.length) {
+        return ["Nothing is computed here: there is no plan to draw."];
+      }
+      const node = rewrites[step - 1]?.[1] ?? null;
+      return [NO_PICTURE, planButton(app, node)];
+    }
+    return [
+      step
+        ? `The nodes of step ${step} of ${name} were not recorded.`
+        : `${name} begins with what the pass before it left.`,
+    ];
   }
 }
 
 const NO_PASS = "No pass is recorded.";
+const NO_PICTURE =
+  "No picture of all values is recorded: the plan is too large for one, or Python has not drawn it yet. Plan has the kernels and the reasons. ";
 
 /** What is said of the current step: its rule, its texts, and the picked node. */
 class Rewrite {

@@ -69,13 +69,19 @@ function decisionWords(app, node) {
   return [
     h("pre", {}, `${decision.name}: ${inline(app.record.nodes, node, 120)}`),
     ...decisionParts(app, decision),
-    h("button", {
-      class: "wb-button",
-      type: "button",
-      onclick: () => app.select({ ...app.arrangements.toSee("plan", "plan"), node }),
-    }, "see it in Plan"),
+    planButton(app, node),
   ];
 }
+
+/** A button that leads to a value in Plan; null: to Plan.
+ * @param {App} app
+ * @param {number | null} node */
+export const planButton = (app, node) =>
+  h("button", {
+    class: "wb-button",
+    type: "button",
+    onclick: () => app.select({ ...app.arrangements.toSee("plan", "plan"), node }),
+  }, "see it in Plan");
 
 /** The rule of a step: its text, its reason, its source line.
  * @param {App} app
