@@ -95,6 +95,25 @@ def test_search_finds_a_node(page: Any) -> None:
     assert "EXP2" in page.inner_text(".wb-rw-node")
 
 
+def test_a_picked_box_shows_its_operands_and_its_readers(page: Any) -> None:
+    page.keyboard.press("j")
+    for _ in range(2):
+        page.keyboard.press("g")
+    drawn(page)
+    page.keyboard.press("/")
+    page.keyboard.type("exp2")
+    page.keyboard.press("Enter")
+    drawn(page)
+    strokes = """(name) => [".wb-g-node", ".wb-g-edge"].map((kind) => {
+      const part = document.querySelector(`.wb-rw-main ${kind}.wb-g-${name}`);
+      return part && getComputedStyle(part.querySelector(".wb-g-box") ?? part).stroke;
+    })"""
+    operand, reader = (page.evaluate(strokes, name) for name in ("operand", "reader"))
+    assert operand[1] and reader[1] and operand[1] != reader[1]
+    assert page.locator(".wb-rw-main .wb-g-node.wb-g-operand").count() >= 1
+    assert page.locator(".wb-rw-main .wb-g-node.wb-g-reader").count() >= 1
+
+
 def test_the_wheel_zooms_only_with_control(page: Any) -> None:
     page.keyboard.press("j")
     moved = "document.querySelector('.wb-g-svg > g').getAttribute('transform')"

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import {
   boxTexts,
+  relationsOf,
   TEXT_FROM,
   textScale,
   textSize,
@@ -58,4 +59,16 @@ Deno.test("where the picture is large enough, all of a box is there as it is", (
 Deno.test("texts are written anew in steps, not at each turn of a wheel", () => {
   const written = new Set(scales.filter((scale) => scale < 0.9).map(textScale));
   assert.ok(written.size <= 8, `${written.size}`);
+});
+
+Deno.test("what the picked box reads and what reads it are told apart", () => {
+  const drawing = {
+    nodes: ["x", "y", "sum", "root", "other"].map((key) => ({ key })),
+    edges: [[0, 2], [1, 2], [2, 3], [0, 4]].map(([a, b]) => ({ a, b })),
+  };
+  const { boxes, lines } = relationsOf(drawing, "sum");
+  assert.deepEqual([...boxes], [["x", "operand"], ["y", "operand"], ["root", "reader"]]);
+  assert.deepEqual([...lines.values()], ["operand", "operand", "reader"]);
+  assert.equal(relationsOf(drawing, null).boxes.size, 0);
+  assert.equal(relationsOf(drawing, "gone").lines.size, 0);
 });

@@ -6,6 +6,7 @@ import {
   boxTexts,
   isLitLine,
   labelScale,
+  relationsOf,
   TEXT_FROM,
   textScale,
   textSize,
@@ -13,6 +14,7 @@ import {
 import { addEdge, outlinePath, stateSign, STUB, STUB_FONT, stubNames } from "./paths.js";
 import { SCENES } from "./svg_painter.js";
 
+/** @import { Relation } from "./labels.js" */
 /** @import { Bounds, Drawing, GraphNode, GraphLabel, Marks, Painter, Placement } from "./graph.d.ts" */
 
 /**
@@ -132,14 +134,18 @@ function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline
   }
   context.globalAlpha = 1;
   context.setLineDash([]);
-  for (const edge of marks.values.size ? drawing.edges : []) {
-    if (!isLitLine(edge, marks)) continue;
+  const near = relationsOf(drawing, marks.picked);
+  const lit = marks.values.size ? drawing.edges.filter((edge) => isLitLine(edge, marks)) : [];
+  for (const edge of new Set([...near.lines.keys(), ...lit])) {
     const path = new Path2D();
     addEdge(path, drawing, edge);
-    context.strokeStyle = colours.picked;
-    context.lineWidth = Math.max(3.4, 2 / scale);
+    const relation = isLitLine(edge, marks) ? undefined : near.lines.get(edge);
+    context.setLineDash(relation === "reader" ? READER_DASH : []);
+    context.strokeStyle = colours[relation ?? "picked"];
+    context.lineWidth = Math.max(relation ? 2.6 : 3.4, 2 / scale);
     context.stroke(path);
   }
+  context.setLineDash([]);
   const seen = {
     left: -x / scale,
     top: -y / scale,
@@ -151,12 +157,16 @@ function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline
       node.x + node.w / 2 > seen.left && node.x - node.w / 2 < seen.right &&
       node.y + node.h > seen.top && node.y - node.h < seen.bottom
     ) {
-      canvasNode(context, node, scale, marks, colours, outline(node));
+      canvasNode(context, node, scale, marks, near.boxes.get(node.key), colours, outline(node));
     }
   }
   if (scale >= TEXT_FROM) canvasStubs(context, drawing, seen, textScale(scale), colours);
   for (const label of drawing.labels || []) canvasLabel(context, label, labelScale(scale), colours);
 }
+
+const READER_DASH = [7, 3];
+/** The states whose outlines say more than that a box is near the picked one. */
+const CHANGED = new Set(["new", "gone", "changed"]);
 
 /** @type {(state: string, colours: Colours) => string} */
 const lineColour = (state, { new: fresh, gone, text, edge }) =>
@@ -167,9 +177,10 @@ const lineColour = (state, { new: fresh, gone, text, edge }) =>
  * @param {GraphNode} node
  * @param {number} scale
  * @param {Marks} marks
+ * @param {Relation | undefined} relation to the picked box
  * @param {Colours} colours
  * @param {Path2D} path */
-function canvasNode(context, node, scale, marks, colours, path) {
+function canvasNode(context, node, scale, marks, relation, colours, path) {
   context.save();
   context.translate(node.x, node.y);
   const isWaiting = node.state === "waiting";
@@ -180,9 +191,17 @@ function canvasNode(context, node, scale, marks, colours, path) {
   context.setLineDash(node.state === "gone" ? [4, 3] : []);
   const isMarked = marks.picked === node.key || marks.found.has(node.key) ||
     marks.lit.has(node.key);
-  context.strokeStyle = isMarked ? colours.picked : lineColour(node.state, colours);
+  const isNear = !isMarked && relation !== undefined && !CHANGED.has(node.state);
+  if (isNear && relation === "reader") context.setLineDash(READER_DASH);
+  context.strokeStyle = isMarked
+    ? colours.picked
+    : isNear
+    ? colours[relation]
+    : lineColour(node.state, colours);
   context.lineWidth = isMarked
     ? Math.max(3, 2 / scale)
+    : isNear
+    ? Math.max(2.4, 2 / scale)
     : isWaiting || node.state === "kept"
     ? 1.2
     : 2.6;
@@ -254,7 +273,8 @@ function canvasStubs(context, drawing, seen, scale, colours) {
 
 /** Colours by name, and those of op families by their letters; the opacity of regions; a font by
  * its size.
- * @typedef {"new" | "gone" | "edge" | "text" | "muted" | "picked" | "ground"} ColourName
+ * @typedef {"new" | "gone" | "edge" | "text" | "muted" | "picked" | "operand" | "reader" |
+ *   "ground"} ColourName
  * @typedef {Record<ColourName, string> & {
  *   family(letter: string): string, regionAlpha: number, font(size: number): string
  * }} Colours */
@@ -287,6 +307,8 @@ function readColours(el) {
     text: colour("text"),
     muted: colour("muted"),
     picked: colour("picked"),
+    operand: colour("operand"),
+    reader: colour("reader"),
     ground: colour("ground"),
     family: (letter) => {
       const known = families.get(letter) ?? colour(letter);

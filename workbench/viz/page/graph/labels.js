@@ -6,7 +6,7 @@
 
 import { stubNames, widthIn } from "./paths.js";
 
-/** @import { GraphEdge, GraphNode, GraphLabel, Marks, Point, WantedLabel } from "./graph.d.ts" */
+/** @import { Drawing, GraphEdge, GraphNode, GraphLabel, Key, Marks, Point, WantedLabel } from "./graph.d.ts" */
 
 const SMALLEST = 9; // pixels on the screen
 const TWO_LINES_FROM = 0.75; // the scale below which a box has one line
@@ -180,6 +180,24 @@ export function textWidth(text, size, weight = "") {
  * @param {GraphEdge} edge
  * @param {Marks} marks */
 export const isLitLine = ({ values }, marks) => values?.some((n) => marks.values.has(n)) ?? false;
+
+/** How the parts of a drawing stand to the picked box: the boxes that it reads and those that read
+ * it, by their keys, and the lines between.
+ * @typedef {"operand" | "reader"} Relation
+ * @param {Drawing} drawing
+ * @param {Key | null} picked */
+export function relationsOf({ nodes, edges }, picked) {
+  /** @type {Map<Key, Relation>} */
+  const boxes = new Map();
+  /** @type {Map<GraphEdge, Relation>} */
+  const lines = new Map();
+  const place = picked === null ? -1 : nodes.findIndex(({ key }) => key === picked);
+  for (const edge of place < 0 ? [] : edges) {
+    if (edge.a === place) lines.set(edge, "reader"), boxes.set(nodes[edge.b].key, "reader");
+    else if (edge.b === place) lines.set(edge, "operand"), boxes.set(nodes[edge.a].key, "operand");
+  }
+  return { boxes, lines };
+}
 
 /** The radius of the disc of a node's badge.
  * @param {Pick<GraphNode, "badge">} node */

@@ -8,6 +8,7 @@ import {
   boxTexts,
   isLitLine,
   labelScale,
+  relationsOf,
   TEXT_FROM,
   textScale,
   textSize,
@@ -16,7 +17,7 @@ import {
 import { edgePath, outlinePath, stateSign, STUB_FONT, stubNames } from "./paths.js";
 
 /** @import { Drawing, GraphEdge, GraphNode, GraphLabel, Key, Marks, Painter, Placement } from "./graph.d.ts" */
-/** @import { BoxText } from "./labels.js" */
+/** @import { BoxText, Relation } from "./labels.js" */
 
 /** @param {GraphLabel} label */
 function svgLabel(label) {
@@ -109,17 +110,28 @@ export class SvgPainter {
   /** @param {Marks} marks */
   mark(marks) {
     this.#marks = marks;
+    const near = relationsOf(this.#drawing, marks.picked);
     for (const [key, box] of this.#boxes) {
+      markRelation(box, near.boxes.get(key));
       box.classList.toggle("wb-g-picked", marks.picked === key);
       box.classList.toggle("wb-g-found", marks.found.has(key));
       box.classList.toggle("wb-g-lit", marks.lit.has(key));
     }
     for (const [edge, line] of this.#edges) {
       line.classList.toggle("wb-g-lit-line", isLitLine(edge, marks));
+      markRelation(line, near.lines.get(edge));
     }
   }
 
   resize() {}
+}
+
+/**
+ * @param {SVGElement} element
+ * @param {Relation | undefined} relation */
+function markRelation({ classList }, relation) {
+  classList.toggle("wb-g-operand", relation === "operand");
+  classList.toggle("wb-g-reader", relation === "reader");
 }
 
 /** Give `parent` these children: unchanged ones are not touched, so they are not laid out again.
