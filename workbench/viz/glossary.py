@@ -326,7 +326,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "~ on a box": "It stays, with other operands.",
         "box": "A node: its op, and below it its shape and dtype. Colour, shape and letter say of"
             " which family the op is; point at it for what the op does.",
-        "picked box": "Its operands, and the lines from them, are brown; its readers, and the lines"
+        "picked box": "Its operands, and the lines from them, are amber; its readers, and the lines"
             " to them, are violet and dashed. A box that a step changed keeps its own frame.",
         "badge": "The number of the kernel that stores this value.",
         "fold indexes": "Writes index arithmetic into the boxes that use it, instead of boxes of"
