@@ -80,6 +80,7 @@ def test_graphs_loops_and_source_stand_in_pairs(live: LivePage, session: Session
 
 def test_what_is_selected_on_one_side_is_selected_on_the_other(live: LivePage) -> None:
     page = live.page
+    page.set_viewport_size({"width": 1400, "height": 1000})  # the boxes of both graphs are in sight
     row = f"{BESIDE.format('loops')} [data-key=loop-1]"
     page.click(row)
     assert page.get_attribute(row, "aria-selected") == "true"
