@@ -71,7 +71,7 @@ function start(app, el, panels, boards) {
   });
   const show = (/** @type {Changes} */ more) => {
     more.forEach((change) => missed.add(change));
-    if (!sight.isMounted) return;
+    if (!sight.isDrawn) return;
     const changes = missed;
     missed = new Set();
     root.dataset.only = app.view.only || "";

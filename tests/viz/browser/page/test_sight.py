@@ -63,6 +63,27 @@ def test_a_page_out_of_sight_has_no_elements_and_keeps_its_state(
         scroll(page, far=True)
         assert page.locator(PARTS).count() > 200, "what has the focus stays"
         assert selected(page, "modes") == keys_before
+        page.evaluate("document.activeElement.blur()")
+        expect(page.locator(PARTS)).to_have_count(0)
+
+
+def test_a_page_just_out_of_sight_is_kept_and_not_drawn(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    for page in shown(browser, tmp_path, below(session_page(record))):
+        scroll(page, far=False)
+        title = page.locator(".wb-expr")
+        expect(title).to_be_visible()
+        before = title.text_content()
+        below_it = "(root) => scrollBy(0, root.getBoundingClientRect().top - 1.75 * innerHeight)"
+        page.locator(".wb").evaluate(below_it)
+        expect(title).to_be_hidden()
+        page.evaluate("hear({ patch: { append: {}, set: [[['expr', 'text'], 'arrived']] } })")
+        drawn(page)
+        assert title.text_content() == before
+        scroll(page, far=False)
+        expect(title).to_be_visible()
+        expect(title).to_contain_text("arrived")
 
 
 def test_a_page_that_was_never_in_sight_is_made_when_it_comes_there(
