@@ -66,10 +66,12 @@ async function pageOf(script) {
 
 // JupyterLab waits two seconds for the model of an output that it restores. Where the browser is
 // busy it looks too late, says "model not found" though the model is there, and never looks again.
-// So a model that begins looks for such outputs for a while, and draws its page there itself.
+// So a model that begins looks for such outputs for a while, and draws its page there itself; one
+// that is drawn was found.
 const NOT_FOUND = ".jp-OutputArea-output.jupyter-widgets:not(:has(*))"; // a text, and no widget
 const SEEKS_MS = 60_000;
 const SEEKS_EVERY_MS = 500;
+const drawn = new Set(); // the keys of their stills
 
 function* outputsNotFound(key) {
   for (const still of key ? document.querySelectorAll(`[data-still="${key}"]`) : []) {
@@ -88,7 +90,8 @@ function drawWhereNotFound(model) {
     }
   };
   const until = Date.now() + SEEKS_MS;
-  const look = () => Date.now() < until ? seek() : clearInterval(timer);
+  const isOver = () => Date.now() > until || drawn.has(model.get("still"));
+  const look = () => isOver() ? clearInterval(timer) : seek();
   const timer = setInterval(look, SEEKS_EVERY_MS);
   return async () => {
     clearInterval(timer);
@@ -97,6 +100,7 @@ function drawWhereNotFound(model) {
 }
 
 async function render({ model, el }) {
+  drawn.add(model.get("still"));
   const carried = model.get("carried");
   const parts = carried?.script ? { get: (name) => carried[name] } : await partsOf(model);
   if (carried?._css) { // beside the page, which may stand in a shadow tree
