@@ -219,3 +219,11 @@ def test_an_edit_of_another_plan_is_shown_in_that_plan() -> None:
     with session_of(explore((array(8, 8) / 4.0).sum(axis=1), without=[rule])) as session:
         prefetch_all(session, measures=False)
         assert len(session.edited) == 1, "in its own plan it comes back"
+
+
+def test_an_expression_with_a_gradient_of_its_own_has_a_key() -> None:
+    """The formula of a variance is a function, which has no text."""
+    rule = "form-fma"
+    for off in ((), [rule]):
+        with session_of(explore(array(8, 8).var(axis=1), without=off)) as session:
+            assert session.saved_key

@@ -23,6 +23,7 @@ from workbench.backends.program.text import Language
 from workbench.base.interrupts import free_rlock
 from workbench.check.node_values import NodeValues
 from workbench.edited import IRLevel
+from workbench.execution.memory_plan import without_detach
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
@@ -368,7 +369,7 @@ def _saved_keys(ex: Exploration, record: PageRecord) -> tuple[str, str]:
     """Return the keys of the saved variants of this plan, and of all plans with rules off: without
     a rule, the expression that is planned is another one, so these have the key of the tensors'
     expression before any rule."""
-    before_rules = expression_key(ex.expression.nodes)
+    before_rules = expression_key(without_detach(ex.expression.nodes))
     return before_rules if ex.rules_off else record.key, before_rules
 
 
