@@ -37,8 +37,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " instruction; it stands there if the variants differ in it. A click on its name shows"
             " it in the other panes.",
         "Compare plans": "Two plans, pane by pane: their graphs, their memory, their decisions.",
-        "beside": "The first column: a variant, on any device, in any plan, without any rule, or of"
-            " another exploration or file. Panes with this word in their titles show it beside the"
+        "beside": "The first column: a variant, on any device, in any plan, without a rule, or of"
+            " another exploration or file. Panes with this word show it beside the"
             " selected variant; what is selected on one side is selected on the other. In a graph +"
             " and − are nodes of one side alone, ~ differ; ≠ is a pass in which another rule fired.",
         "blue bar at the left": "In Compare: this loop, opt, decision, step or value differs from"
