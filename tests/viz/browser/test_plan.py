@@ -207,7 +207,7 @@ VIEW = "document.querySelector('.wb-plan .wb-g-svg > g').getAttribute('transform
 
 def test_it_stays_fitted_until_the_reader_moves_it(page: Any) -> None:
     """After another size, after it was hidden, and while a value is picked."""
-    for size in ({"width": 1000, "height": 520}, {"width": 1700, "height": 1000}):
+    for size in ({"width": 1000, "height": 560}, {"width": 1700, "height": 1000}):
         before = page.evaluate(VIEW)
         page.evaluate("document.body.style.display = 'none'")
         page.set_viewport_size(size)
