@@ -78,6 +78,23 @@ def test_graphs_loops_and_source_stand_in_pairs(live: LivePage, session: Session
     assert page.evaluate(FAINT) == []
 
 
+def test_helpers_are_folded_on_both_sides_or_on_none(live: LivePage, session: Session) -> None:
+    page = live.page
+    codes = [side.format("code") for side in (BESIDE, NOW)]
+    folds = [f"{code} .wb-unfold" for code in codes]
+    before, now = (int(texts(page, fold)[0].split()[1]) for fold in folds)
+    few = plain(session.record.variants[0].code)
+    for part in "lines", "links":
+        few[0][part] = few[0][part][before - 3 :]
+    patch = {"append": {}, "set": [[["variants", 0, "code"], few]]}
+    page.evaluate("patch => hear({ patch })", patch)
+    for fold, count in zip(folds, (3, now), strict=True):
+        expect(page.locator(fold)).to_have_text(f"show {count} lines of types and helpers")
+    page.click(folds[0])
+    for code in codes:
+        expect(page.locator(f"{code} .wb-line >> nth=0")).to_have_attribute("data-line", "1")
+
+
 def test_what_is_selected_on_one_side_is_selected_on_the_other(live: LivePage) -> None:
     page = live.page
     page.set_viewport_size({"width": 1400, "height": 1000})  # the boxes of both graphs are in sight

@@ -5,7 +5,7 @@ import { belongs, linked, LINKS, reach } from "../app/links.js";
 import { withNames } from "../app/pieces.js";
 import { NO_SELECTION, rowAt } from "../app/store.js";
 import { diffLines } from "../base/diff.js";
-import { elementsOf, h, noteScroll } from "../base/elements.js";
+import { elementsOf, h, noteScroll, OPENED } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { plural } from "../base/text.js";
 import { aboutLine, costCell, partsOf, shareText } from "./line_costs.js";
@@ -20,22 +20,24 @@ import { languageOf } from "./programs.js";
 /** @import { Heat } from "./line_costs.js" */
 
 const LEAST_HELPERS = 6; // lines that are worth a fold
+const HELPERS = "helpers"; // among the folds that are open
 
-/** The program of a variant, by its index; `signs` marks added and removed lines, `heat` has the
- * share of each line in a run, `costs` those of its accesses.
+/** The program of a variant, by its index; `beside` is the one that stands beside it, `signs` marks
+ * added and removed lines, `heat` has the share of each line in a run, `costs` those of its accesses.
  * @typedef {{
- *   code: CodeRow, variant: number | null, signs?: string[], heat?: Heat | null,
- *   costs?: AccessCosts[][] | null
+ *   code: CodeRow, variant: number | null, beside?: CodeRow | null, signs?: string[],
+ *   heat?: Heat | null, costs?: AccessCosts[][] | null
  * }} Listing */
+
+/** Whether the lines before a kernel (types, helpers) are shown. */
+export const showsHelpers = () => OPENED.has(HELPERS);
 
 /** The lines; those before the kernel (types, helpers) are folded at first.
  * @param {App} app
- * @param {Listing} listing
- * @param {{helpers: boolean}} state
- * @param {() => void} again */
-export function codeView(app, listing, state, again) {
-  const { code, signs } = listing;
-  const first = state.helpers ? 0 : helperLines(app, code);
+ * @param {Listing} listing */
+export function codeView(app, listing) {
+  const { code, beside, signs } = listing;
+  const first = foldedLines(app, code, beside);
   const signOf = (/** @type {number} */ i) => signs && (signs[i] || " "); // one indentation
   const rows = code.lines.slice(first)
     .map((text, i) => codeLine(app, listing, first + i, text, signOf(first + i)));
@@ -46,7 +48,10 @@ export function codeView(app, listing, state, again) {
         class: "wb-unfold",
         type: "button",
         "data-key": "helpers",
-        onclick: () => ((state.helpers = true), again()),
+        onclick: () => {
+          OPENED.add(HELPERS);
+          for (const side of [app, app.partner]) side?.changed("helpers");
+        },
       },
       `show ${plural(first, "line")} of types and helpers`,
     );
@@ -57,6 +62,15 @@ export function codeView(app, listing, state, again) {
     unfold,
     walkable("listbox", "lines", { class: "wb-lines-list" }, ...rows),
   );
+}
+
+/** The number of lines before the kernel that are folded: of two programs, of both or of none.
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {CodeRow | null} [other] */
+function foldedLines(app, code, other = null) {
+  const isWorthIt = helperLines(app, code) || other && helperLines(app, other);
+  return isWorthIt && !showsHelpers() ? helperLines(app, code, 0) : 0;
 }
 
 /** The number of lines before the kernel and its comment; 0 if they are too few to fold.
@@ -244,13 +258,10 @@ export function showFirstLit(app, body) {
 /**
  * @param {App} app
  * @param {Listing} listing
- * @param {CodeRow} other
- * @param {boolean} helpers */
-export function diffView(app, listing, other, helpers) {
+ * @param {CodeRow} other */
+export function diffView(app, listing, other) {
   const { code } = listing;
-  // folded on both sides or on none
-  const isFolded = !helpers && [other, code].some((side) => helperLines(app, side));
-  const [fromA, fromB] = [other, code].map((side) => (isFolded ? helperLines(app, side, 0) : 0));
+  const [fromA, fromB] = [foldedLines(app, other, code), foldedLines(app, code, other)];
   const rows = diffLines(other.lines.slice(fromA), code.lines.slice(fromB));
   const [gone, fresh] = ["-", "+"].map((sign) => rows.filter((row) => row[0] === sign).length);
   const shown = aroundChanges(rows).map((row) => {

@@ -19,6 +19,7 @@ import {
   keepPinnedInSight,
   markLine,
   showFirstLit,
+  showsHelpers,
 } from "../../listing/lines.js";
 import { originLinks } from "../../listing/origin.js";
 import {
@@ -46,20 +47,21 @@ import { stageLines, stageOf } from "../../record/stage.js";
  * } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
-/** The state of the panel: whether helpers are unfolded, the contents of the body, and the last
- * requests of code and costs; while a step is shown what the reader chose to see of it, its state
- * as text, and the program that is made of that state.
+/** The state of the panel: the contents of the body, and the last requests of code and costs; while
+ * a step is shown what the reader chose to see of it, its state as text, and the program that is
+ * made of that state.
  * @typedef {{
- *   helpers: boolean, shown: unknown[] | null, asked: unknown[] | null, priced: unknown,
+ *   shown: unknown[] | null, asked: unknown[] | null, priced: unknown,
  *   chosen: "state" | "end" | "onward", stage: StageLine[] | null, onward: LoweredReply | null
  * }} CodeState */
+
+const SIDES = ["code", `code${BESIDE}`];
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "pane", order: 5, title: "Source", make: codePane };
 
 /** @returns {CodeState} */
 const newState = () => ({
-  helpers: false,
   shown: null,
   asked: null,
   priced: null,
@@ -85,7 +87,8 @@ function codePane(app) {
     const { variant: place, language } = app.view;
     const code = draftOf(app, place, language) ?? shownCode(app, variant);
     // where the pane is out of sight, the editor stands elsewhere
-    const draft = app.arrangements.shows("code") ? draftHere(app, place, code?.language) : null;
+    const isInSight = SIDES.some((pane) => app.arrangements.shows(pane));
+    const draft = isInSight ? draftHere(app, place, code?.language) : null;
     if (hasAny(changes, ...BAR_CHANGES)) {
       const edit = place !== null && code && !draft ? () => editCode(app, place, code) : null;
       refill(bar, ...codeBar(app, variant, code, edit));
@@ -95,13 +98,13 @@ function codePane(app) {
       refill(trouble, failure(app, "code"), error, emulatedNote(app, variant));
     }
     if (hasAny(changes, ...STAGE_CHANGES)) refill(stage, sourceNote(app, state, changes));
-    const shown = [state.stage, state.onward, draft, ...shownParts(app, variant, code, state)];
+    const shown = [state.stage, state.onward, draft, ...shownParts(app, variant, code)];
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
       if (draft) editor.show(body, draft);
-      else if (state.onward) refill(body, onwardText(app, state.onward, state));
+      else if (state.onward) refill(body, onwardText(app, state.onward));
       else if (state.stage) refill(body, stageText(state.stage));
-      else fillBody(app, body, variant, code, state, () => app.changed("editing"));
+      else fillBody(app, body, variant, code);
     }
     if (changes.has("draft")) editor.update();
     if (changes.has("code")) markLine(app, body, code);
@@ -133,12 +136,11 @@ function askForProgram(app, state, changes) {
 /** The inputs of the body; it is refilled only if one of them changes.
  * @param {App} app
  * @param {VariantRow | null} variant
- * @param {CodeRow | null} code
- * @param {CodeState} state */
-function shownParts(app, variant, code, state) {
+ * @param {CodeRow | null} code */
+function shownParts(app, variant, code) {
   return [
     code,
-    state.helpers,
+    showsHelpers(),
     app.view.diff,
     codeOf(reference(app), code?.language),
     codeBeside(app, code),
@@ -277,13 +279,11 @@ async function lowerOn(app) {
 
 /** A program that was made of a state, with its differences from the finished one.
  * @param {App} app
- * @param {LoweredReply} onward
- * @param {CodeState} state */
-function onwardText(app, { code }, state) {
+ * @param {LoweredReply} onward */
+function onwardText(app, { code }) {
   const finished = codeOf(app.variant(), code.language);
   const other = finished?.lines.length ? finished : null;
-  const listing = { code, variant: app.view.variant };
-  return linesOf(app, listing, other, state, () => app.changed("finished"));
+  return linesOf(app, { code, variant: app.view.variant }, other);
 }
 
 /** The state of a step as text.
@@ -323,16 +323,16 @@ function nothingToShow(app, variant) {
  * @param {App} app
  * @param {CodeRow | null} code */
 function codeBeside({ partner, arrangements }, code) {
-  const isSeen = code && arrangements.shows("code") && arrangements.shows(`code${BESIDE}`);
+  const isSeen = code && SIDES.every((pane) => arrangements.shows(pane));
   const other = isSeen && partner ? codeOf(partner.variant(), code.language) : null;
   return other?.lines.length ? other : null;
 }
 
 /** The signs of the lines that the program beside this one lacks.
  * @param {App} app
- * @param {CodeRow} code */
-function signsBeside(app, code) {
-  const other = codeBeside(app, code);
+ * @param {CodeRow} code
+ * @param {CodeRow | null} other */
+function signsBeside(app, code, other) {
   if (!other) return undefined;
   const column = app.comparison?.column ?? 0;
   const [before, now] = column ? [other, code] : [code, other];
@@ -343,19 +343,17 @@ function signsBeside(app, code) {
  * @param {App} app
  * @param {HTMLElement} body
  * @param {VariantRow | null} variant
- * @param {CodeRow | null} code
- * @param {CodeState} state
- * @param {() => void} again */
-function fillBody(app, body, variant, code, state, again) {
+ * @param {CodeRow | null} code */
+function fillBody(app, body, variant, code) {
   if (!code) {
     return refill(body, h("p", { class: "wb-quiet wb-pad" }, nothingToShow(app, variant)));
   }
   if (code.error) return refill(body, errorBox(code.error));
   const pinned = reference(app);
   const other = app.view.diff && pinned !== variant ? codeOf(pinned, code.language) : null;
-  const [costs, signs] = [lineCosts(variant, code), signsBeside(app, code)];
-  const listing = { code, variant: app.view.variant, costs, signs };
-  const lines = linesOf(app, listing, other, state, again);
+  const beside = codeBeside(app, code);
+  const [costs, signs] = [lineCosts(variant, code), signsBeside(app, code, beside)];
+  const lines = linesOf(app, { code, variant: app.view.variant, beside, costs, signs }, other);
   const place = `${app.view.variant} ${code.language} ${Boolean(other)}`;
   const note = code.note ? h("p", { class: "wb-quiet wb-pad" }, code.note) : null;
   refill(body, note, lines);
@@ -366,13 +364,9 @@ function fillBody(app, body, variant, code, state, again) {
 /** The lines of a program; with its differences from another one, if there is one.
  * @param {App} app
  * @param {Listing} listing
- * @param {CodeRow | null} other
- * @param {CodeState} state
- * @param {() => void} again */
-function linesOf(app, listing, other, state, again) {
-  const lines = other
-    ? diffView(app, listing, other, state.helpers)
-    : codeView(app, listing, state, again);
+ * @param {CodeRow | null} other */
+function linesOf(app, listing, other) {
+  const lines = other ? diffView(app, listing, other) : codeView(app, listing);
   lines.style.setProperty("--digits", String(String(listing.code.lines.length).length));
   return lines;
 }

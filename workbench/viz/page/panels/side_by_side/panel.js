@@ -16,6 +16,7 @@ import {
   keepPinnedInSight,
   markLine,
   showFirstLit,
+  showsHelpers,
 } from "../../listing/lines.js";
 import { originLinks } from "../../listing/origin.js";
 import {
@@ -87,11 +88,10 @@ const BAR_CHANGES = [
 /** The contents of a column: a program of a variant, with its index.
  * @typedef {{place: number | null, variant: VariantRow | null, code: CodeRow | null}} Shown */
 
-/** The state of a column: whether helpers are unfolded, the contents of the body, the last
- * requests, and the chosen pass of the compiler.
+/** The state of a column: the contents of the body, the last requests, and the chosen pass of the
+ * compiler.
  * @typedef {{
- *   helpers: boolean, shown: unknown[] | null, asked: unknown[] | null, priced: unknown,
- *   made: unknown, pass: number
+ *   shown: unknown[] | null, asked: unknown[] | null, priced: unknown, made: unknown, pass: number
  * }} ColumnState */
 
 /** A column, with its selectors over its lines.
@@ -102,7 +102,7 @@ function columnPane(app, at) {
   const body = h("div", { class: "wb-code-body" });
   const el = h("section", { class: "wb-side-column", "aria-label": SIDES[at] }, bar, body);
   /** @type {ColumnState} */
-  const state = { helpers: false, shown: null, asked: null, priced: null, made: null, pass: 0 };
+  const state = { shown: null, asked: null, priced: null, made: null, pass: 0 };
   const editor = editorIn(app);
   const update = (/** @type {Changes} */ changes) => {
     const column = app.view.columns[at];
@@ -116,13 +116,12 @@ function columnPane(app, at) {
     const { device } = column;
     const isMade = app.pending("compiler_passes", { variant: shown.place });
     const of = [column.language, device, draft, shown.code, shown.place, other.code, other.place];
-    const parts = [...of, isAsked, isMade, state.pass, state.helpers, app.view.heat];
+    const parts = [...of, isAsked, isMade, state.pass, showsHelpers(), app.view.heat];
     if (parts.some((part, i) => part !== state.shown?.[i])) {
       state.shown = parts;
-      const again = () => app.changed("columns");
       if (draft) editor.show(body, draft, true);
       else if (isPasses(column)) refill(body, passesOrNot(app, shown, state, isAsked));
-      else refill(body, linesOf(app, at, [shown, other], state, again, isAsked));
+      else refill(body, linesOf(app, at, [shown, other], isAsked));
     }
     if (changes.has("draft")) editor.update();
     if (changes.has("code")) markLine(app, body, shown.code);
@@ -326,10 +325,8 @@ function passesOrNot(app, { place, variant, code }, state, isAsked) {
  * @param {App} app
  * @param {number} at
  * @param {Shown[]} sides
- * @param {{helpers: boolean}} state
- * @param {() => void} again
  * @param {boolean} isAsked */
-function linesOf(app, at, [{ place, variant, code }, other], state, again, isAsked) {
+function linesOf(app, at, [{ place, variant, code }, other], isAsked) {
   if (!code) {
     return h("p", { class: "wb-quiet wb-pad" }, isAsked ? "Compiling…" : missing(app, variant));
   }
@@ -339,11 +336,10 @@ function linesOf(app, at, [{ place, variant, code }, other], state, again, isAsk
   const pair = isDiff && other.code ? at ? [other.code, code] : [code, other.code] : null;
   const signs = pair && diffSigns(pair[0].lines, pair[1].lines)[at];
   const heat = app.view.heat && code.help ? heatOf(variant, code) : null;
+  const beside = isDiff ? other.code : null;
   const lines = codeView(
     app,
-    { code, variant: place, signs: signs ?? undefined, heat },
-    state,
-    again,
+    { code, variant: place, beside, signs: signs ?? undefined, heat },
   );
   lines.classList.toggle("wb-tinted", other.place === place && code !== other.code);
   lines.style.setProperty("--digits", String(String(code.lines.length).length));
