@@ -58,7 +58,9 @@ short. Six hundred draw decisions in the graph, light what a line made, and lead
 thousand redraw only the panes that show what changed. A thousand compare a new plan with the one
 before, name each choice there, tell kernels with one title apart, wrap the layouts, and say which
 axes values have. Four hundred keep buttons, tables and maps of small panes in sight, and mark names
-that are cut. Seven hundred compare with a variant of another exploration, and with a file."""
+that are cut. Seven hundred compare with a variant of another exploration, and with a file. Five
+hundred give an editor the room of the board until its edit ends, and fold the helpers of two
+programs alike."""
 
 
 @pytest.fixture(scope="module")

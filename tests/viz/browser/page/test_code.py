@@ -6,12 +6,20 @@ import copy
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import expect
+
 from tests.tools.compiler import needs_c
 from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import Record, keys, selected, send_reply, texts
 from tests.viz.session.support import done, finish_jobs, session_of
 from tests.viz.support import array, matmul
 from workbench import explore
+
+WIDTH_OF_LETTER = """(el) => {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = getComputedStyle(el).font;
+  return context.measureText("x").width;
+}"""
 
 
 def test_languages_have_tabs(page: Any, record: Record) -> None:
@@ -85,6 +93,64 @@ def test_an_editor_can_be_written_in_at_once(session: Any) -> None:
     assert session.inner_text("[data-key=run-edit]") == "Running…"
     send_reply(session, "edit", error={"what": "no", "because": "", "try": ""})
     session.wait_for_selector("[data-key=run-edit]:has-text('Run the edited code')")
+
+
+@needs_c
+def test_an_editor_has_the_room_of_the_board_until_the_edit_ends(session: Any) -> None:
+    session.set_viewport_size({"width": 1066, "height": 900})  # as in JupyterLab at 1400
+    session.click("[data-key=mode-board]")
+    box, others = session.locator(".wb-editor-box"), session.locator("[data-pane=opts]")
+    edit, cancel = ".wb-code-bar >> text=edit", ".wb-edit >> text=Cancel"
+    session.click(edit)
+    expect(others).to_be_hidden()
+    letter = session.locator(".wb-editor").evaluate(WIDTH_OF_LETTER)
+    lines = session.locator(".wb-editor-lines .wb-line code").first.bounding_box()
+    room = box.bounding_box()
+    assert room["height"] >= 20 * 17
+    assert room["x"] + room["width"] - lines["x"] >= 80 * letter
+    session.fill(".wb-editor", "mine")
+    session.click("[data-key=large-code] >> text=all panes")
+    expect(others).to_be_visible()
+    assert session.input_value(".wb-editor") == "mine"
+    session.click(cancel)
+    session.click(edit)
+    expect(others).to_be_hidden()
+    assert session.input_value(".wb-editor") == "mine"
+    session.click("[data-key=mode-tune]")
+    expect(others).to_be_visible()
+    session.click("[data-key=mode-board]")
+    session.click(cancel)
+    expect(others).to_be_visible()
+    assert session.locator("[data-key=reset-layout]").count() == 0, "nothing is stored"
+
+
+@needs_c
+def test_only_the_lines_in_sight_of_a_long_text_are_elements(session: Any) -> None:
+    """Else a key in a text of 500 kB takes seconds."""
+    session.click(".wb-code-bar >> text=edit")
+    session.wait_for_selector(".wb-editor")
+    lines = [f"// line {number} {'x' * 30}" for number in range(1, 11_001)]
+    written = "(el, text) => { el.value = text; el.dispatchEvent(new Event('input')); }"
+    session.locator(".wb-editor").evaluate(written, "\n".join(lines))
+    rows = ".wb-editor-lines .wb-line"
+    session.locator(rows, has_text="// line ").first.wait_for()
+    shown = [row.rstrip("\n") for row in session.locator(rows).all_text_contents()]
+    first = lines.index(shown[0])
+    assert shown == lines[first : first + len(shown)] and len(shown) < 400
+    session.evaluate("document.querySelector('.wb-editor-box').scrollTop = 17 * 5000")
+    session.wait_for_function(f"document.querySelector('{rows}').textContent.includes('line 49')")
+    box = session.locator(".wb-editor-box").bounding_box()
+    middle = session.locator(rows, has_text="// line 5005 ").bounding_box()
+    assert box["y"] <= middle["y"] <= box["y"] + box["height"]
+    counted = "el => getComputedStyle(el.parentElement).counterReset"
+    number = session.locator(rows).first.evaluate(counted)
+    first = lines.index(session.locator(rows).first.text_content().rstrip("\n"))
+    assert number == f"line {first}"
+    area = session.locator(".wb-editor").bounding_box()
+    assert area["height"] >= 17 * len(lines)
+    session.locator(".wb-editor").evaluate(written, "short")
+    session.locator(rows, has_text="short").wait_for()
+    assert session.locator(rows).all_text_contents() == ["short\n"]
 
 
 def _edit(session: Any, record: Record) -> str:

@@ -3,14 +3,18 @@
 
 import { storedHere, storeHere } from "../base/notebook.js";
 import { aloneTree, middleTrees, stacks, treeOf, widthOf } from "./layouts.js";
-import { asTree, BESIDE, leaf, named, panesOf, toggled, unfoldedPanes } from "./tree.js";
+import { asTree, BESIDE, leaf, named, toggled, unfoldedPanes } from "./tree.js";
 
 /** @import { App } from "../app/store.js" */
+/** @import { CodeDraft } from "../listing/drafts.js" */
 /** @import { Layout, Width } from "./layouts.js" */
 /** @import { Tree } from "./tree.js" */
 
 /** What the reader changed: the tree, the one pane that is large, whether panes have bars.
  * @typedef {{tree?: Tree, large?: string | null, bars?: boolean}} Change */
+
+/** An editor whose pane is large: the side that it edits, the draft, and the layout.
+ * @typedef {{side: App, draft: CodeDraft, mode: string}} Editor */
 
 /** A tree, the one pane of it that is large, and those in sight.
  * @typedef {{tree: Tree, large: string | null, shown: Set<string>}} Arranged */
@@ -18,6 +22,10 @@ import { asTree, BESIDE, leaf, named, panesOf, toggled, unfoldedPanes } from "./
 /** @type {Change} */
 const UNCHANGED = {};
 const STORED = "workbench-board";
+const EDITED = "code";
+/** What stays in sight below a pane that is large: an edited program runs there.
+ * @type {Record<string, string>} */
+const BELOW = { [EDITED]: "browser" };
 
 /** The arrangements of a page. */
 export class Arrangements {
@@ -34,6 +42,10 @@ export class Arrangements {
   /** Those of a link, in force until the reader changes them, by layout.
    * @type {Record<string, Change>} */
   #linked = {};
+
+  /** The editor that was opened last, until the reader wants all panes.
+   * @type {Editor | null} */
+  #editor = null;
 
   /** @type {(Arranged & {of: unknown[]}) | null} */
   #last = null;
@@ -133,8 +145,18 @@ export class Arrangements {
     const key = this.#key;
     const { large, ...now } = { ...this.#current, ...change };
     this.#changes[key] = { ...now, ...(large && { large }) };
+    if (change.large === null) this.#editor = null;
     delete this.#linked[this.app.view.mode];
     if (isKept) this.store();
+    this.app.changed("board");
+  }
+
+  /** Give the pane in which a side's program is edited all of the room, until the edit ends or
+   * another variant or layout is selected.
+   * @param {App} side */
+  makeRoom(side) {
+    const { editing: draft } = side;
+    this.#editor = draft && { side, draft, mode: this.app.view.mode };
     this.app.changed("board");
   }
 
@@ -188,14 +210,26 @@ export class Arrangements {
     return this.#linked[this.app.view.mode] ?? this.#changes[this.#key] ?? UNCHANGED;
   }
 
+  /** The pane of an editor that has all of the room.
+   * @returns {string | null} */
+  get #roomy() {
+    if (!this.#editor) return null;
+    const { app } = this;
+    const { side, draft, mode } = this.#editor;
+    const isOpen = side.editing === draft && side.view.variant === draft.variant;
+    if (!isOpen || app.view.mode !== mode) return null;
+    return side === app ? EDITED : EDITED + BESIDE;
+  }
+
   /** The present arrangement, the same until the view or a change makes it another one.
    * @returns {Arranged} */
   get #now() {
     const { app: { view: { mode, only } }, width } = this;
     const current = this.#current;
-    const of = [mode, only, width, current, this.layouts];
+    const roomy = this.#roomy;
+    const of = [mode, only, width, current, this.layouts, roomy];
     if (!this.#last || of.some((part, i) => part !== this.#last?.of[i])) {
-      this.#last = { of, ...this.#arranged(only, current) };
+      this.#last = { of, ...this.#arranged(only, current, roomy) };
     }
     return this.#last;
   }
@@ -203,15 +237,19 @@ export class Arrangements {
   /**
    * @param {string | null} only
    * @param {Change} current
+   * @param {string | null} roomy
    * @returns {Arranged} */
-  #arranged(only, { tree: changed, large: wanted }) {
+  #arranged(only, { tree: changed, large: chosen }, roomy) {
     const { layout, width } = this;
     if (!layout) return { tree: leaf(""), large: null, shown: new Set() };
     const tree = only
       ? this.#known(aloneTree(only))
       : changed ?? this.#known(treeOf(layout, width));
-    const large = !only && wanted && panesOf(tree).includes(wanted) ? wanted : null;
-    return { tree, large, shown: new Set(large ? [large] : unfoldedPanes(tree)) };
+    const wanted = roomy ?? chosen;
+    const panes = unfoldedPanes(tree);
+    const large = !only && wanted && panes.includes(wanted) ? wanted : null;
+    const isSeen = (/** @type {string} */ pane) => !large || [large, BELOW[large]].includes(pane);
+    return { tree, large, shown: new Set(panes.filter(isSeen)) };
   }
 
   /** The tree of a layout without the panes that this page lacks.

@@ -30,6 +30,10 @@ export class Board {
    * @type {{text: string, root: Built} | null} */
   #built = null;
 
+  /** The pane that was large last.
+   * @type {string | null} */
+  #large = null;
+
   /** The layout that was shown last.
    * @type {string | null} */
   #mode = null;
@@ -55,12 +59,16 @@ export class Board {
     this.#mode = this.app.view.mode;
     if (isOther) this.#build(tree, text);
     if (!this.#built) return;
-    this.el.toggleAttribute("data-stacked", isStacked);
-    this.#fillSwitcher(isStacked ? [...shown] : []);
+    this.el.toggleAttribute("data-stacked", isStacked && !large);
+    this.#fillSwitcher(isStacked && !large ? [...shown] : []);
     for (const name of panesOf(tree)) this.#made.get(name)?.cell.update();
-    this.#arrange(tree, this.#built.root, large);
+    this.#arrange(tree, this.#built.root);
     for (const name of inOrder(shown)) this.#updatePane(name);
-    this.#arrange(tree, this.#built.root, large); // a pane may be empty now
+    this.#arrange(tree, this.#built.root); // a pane may be empty now
+    if (isStacked && !large && this.#large) {
+      this.#made.get(this.#large)?.cell.el.scrollIntoView({ block: "nearest" });
+    }
+    this.#large = large;
     if (isOtherMode && hadFocus) this.focus();
   }
 
@@ -193,8 +201,7 @@ export class Board {
 
   /** Arrange the elements at once: a drag does not wait for the panes. */
   #place() {
-    const { tree, large } = this.app.arrangements;
-    if (this.#built) this.#arrange(tree, this.#built.root, large);
+    if (this.#built) this.#arrange(this.app.arrangements.tree, this.#built.root);
   }
 
   /** The lengths in pixels of the parts of a split, 0 for those out of sight.
@@ -211,9 +218,9 @@ export class Board {
    * whether there is something to see.
    * @param {Tree} tree
    * @param {Built} built
-   * @param {string | null} large
    * @returns {boolean} */
-  #arrange(tree, { el, parts, borders }, large) {
+  #arrange(tree, { el, parts, borders }) {
+    const { large, shown } = this.app.arrangements;
     for (const name of ["left", "right", "aside"]) {
       el.classList.toggle(`wb-${name}`, tree.name === name);
     }
@@ -221,10 +228,10 @@ export class Board {
     if (isLeaf(tree)) {
       const made = this.#made.get(tree.pane);
       const isEmpty = tree.fits && made?.pane.el.hidden && large !== tree.pane;
-      return !isEmpty && (!large || large === tree.pane);
+      return !isEmpty && shown.has(tree.pane);
     }
     const isSeen = tree.parts.map((part, i) => {
-      const seen = parts[i] ? this.#arrange(part, parts[i], large) : false;
+      const seen = parts[i] ? this.#arrange(part, parts[i]) : false;
       parts[i]?.el.toggleAttribute("hidden", !seen);
       return seen;
     });
@@ -234,7 +241,7 @@ export class Board {
     const grows = isSeen.some((seen, i) => seen && !fits[i]);
     tree.parts.forEach((_, i) => {
       if (!parts[i]) return;
-      const isFit = fits[i] && grows && !large;
+      const isFit = fits[i] && grows;
       const { style } = parts[i].el;
       style.flex = isFit ? "0 1 auto" : `${tree.sizes[i].toFixed(3)} 1 0`;
       style.maxHeight = isFit ? `${tree.sizes[i].toFixed(3)}%` : "";

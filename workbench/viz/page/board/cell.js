@@ -115,7 +115,7 @@ export class Cell {
         () => splitPane(app, pane.name, "column"),
       ),
       hasOthers && this.#tool(
-        isLarge ? "❐" : "□",
+        isLarge ? "❐ all panes" : "□",
         isLarge ? "all panes again" : "this pane alone",
         "large",
         "m",

@@ -33,13 +33,14 @@ export function beginEdit(app, variant, code) {
   compile(app, app.editing);
 }
 
-/** Start editing a program; of a statement tree, which is for reading, the text that parses.
+/** Start editing a program in the pane of its own, which takes the room of the board; of a statement
+ * tree, which is for reading, the text that parses.
  * @param {App} app
  * @param {number} variant
  * @param {CodeRow} code */
 export async function editCode(app, variant, code) {
   const { languages, variants } = app.record;
-  if (languageOf(app, code.language)?.role !== "statements") return beginEdit(app, variant, code);
+  if (languageOf(app, code.language)?.role !== "statements") return editAlone(app, variant, code);
   const text = languages.find(({ role }) => role === "text");
   if (!text) return;
   const { name } = text;
@@ -49,7 +50,16 @@ export async function editCode(app, variant, code) {
   if (!(await asked)) return;
   const own = codeOf(rowAt(app.record.variants, variant), name);
   const { view } = app;
-  if (own && view.variant === variant && view.language === name) beginEdit(app, variant, own);
+  if (own && view.variant === variant && view.language === name) editAlone(app, variant, own);
+}
+
+/**
+ * @param {App} app
+ * @param {number} variant
+ * @param {CodeRow} code */
+function editAlone(app, variant, code) {
+  beginEdit(app, variant, code);
+  app.arrangements.makeRoom(app);
 }
 
 /** @param {App} app
@@ -99,8 +109,7 @@ function keepDraft({ editing, codeDrafts }) {
  * @param {App} app */
 export function leaveEdit(app) {
   keepDraft(app);
-  app.editing = null;
-  app.changed("editing");
+  closeEditor(app);
 }
 
 /** Restore the program's own text.
@@ -115,8 +124,14 @@ export function undoEdit(app, draft) {
  * @param {CodeDraft} draft */
 function endEdit(app, draft) {
   app.codeDrafts.delete(`${draft.variant} ${draft.language}`);
+  closeEditor(app);
+}
+
+/** @param {App} app */
+function closeEditor(app) {
   app.editing = null;
   app.changed("editing");
+  app.arrangements.makeRoom(app); // for none
 }
 
 /** Take the typed text.
