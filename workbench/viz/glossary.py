@@ -38,9 +38,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " it in the other panes.",
         "Compare plans": "Two plans, pane by pane: their graphs, their memory, their decisions.",
         "beside": "The first column: a variant, on any device, in any plan, without a rule, or of"
-            " another exploration or file. Panes with this word show it beside the"
-            " selected variant; what is selected on one side is selected on the other. In a graph +"
-            " and − are nodes of one side alone, ~ differ; ≠ is a pass in which another rule fired.",
+            " another exploration or file. Panes with this word show it beside the selected"
+            " variant; what is selected on one side is selected on the other. In a graph + and −"
+            " are nodes of one side alone, ~ differ; ≠ is a pass in which another rule fired.",
         "blue bar at the left": "In Compare: this loop, opt, decision, step or value differs from"
             " the one on the other side, or that side has none.",
         "accesses": "The elements of each buffer that a step of a loop touches, in order. A step is"
