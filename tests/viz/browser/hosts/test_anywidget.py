@@ -183,7 +183,7 @@ def test_it_is_drawn_by_the_front_end_of_anywidget(
         offer.click()
         chosen = wb.locator(".wb-variant[aria-selected=true]:not([data-key=variant-0])")
         host.until(chosen.is_visible)
-        host.until(lambda: widget.view["variant"] == len(session.kernels) - 1)
+        host.until(lambda: widget.view.get("variant") == len(session.kernels) - 1)
         ex.select(mode="plan")
         host.until(lambda: wb.get_attribute("data-mode") == "plan")
         wb.locator("[data-key=mode-rules]").click()

@@ -122,9 +122,9 @@ export class CellsPane {
     const uses = steps.uses(cell.memory, cell.element, at, item);
     const rows = uses.slice(-MOST_USES).reverse().map((use, i) => this.#use(steps, use, i));
     const of = `${name}[${cell.element}]`;
-    const title = h("p", {}, "accesses of ", h("code", {}, of), ", the last first");
+    const title = h("p", {}, `accesses of ${of}, the last first`);
     if (!rows.length) return [title, h("p", { class: "wb-quiet" }, "no access yet")];
-    return [title, walkable("listbox", `uses of ${name}[${cell.element}]`, {}, ...rows)];
+    return [title, walkable("listbox", `uses of ${of}`, {}, ...rows)];
   }
 
   /**
