@@ -21,7 +21,10 @@ export const NEEDS_PYTHON = "needs the Python session";
  * @returns {Promise<ReplyTo<R> | null>} */
 export async function act(app, where, request) {
   failAt(app, where, null);
-  if (where === "rewrites") app.bisected = null; // // the answer to an earlier request
+  if (where === "rewrites" && app.bisected) {
+    app.bisected = null; // the answer to an earlier request
+    app.changed("bisected");
+  }
   const { variant } = app.view;
   try {
     const reply = await app.ask(request);
