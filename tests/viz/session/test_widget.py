@@ -152,6 +152,15 @@ def test_a_notebook_shows_the_widget_and_a_picture(monkeypatch: pytest.MonkeyPat
     assert set(ex._repr_mimebundle_()) == {"text/html", "text/plain"}, "the picture stays"
 
 
+def test_what_has_no_kernel_is_shown_as_others_are(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(show, "is_live", lambda: True)
+    bundle = explore(array(3, 3).realize())._repr_mimebundle_()
+    assert set(bundle) == {show.WIDGET, "text/html", "text/plain"}
+    assert not caplog.records, "no failure is told"
+
+
 def test_one_file(tmp_path: Path) -> None:
     ex = matmul()
     path = ex.to_html(tmp_path / "page.html")

@@ -340,7 +340,7 @@ class CellOutputs:
         number = sum(each.place == place for each in self._outputs)
         lasting = dict(views[number]) if number < len(views) else {}
         if lasting.get("kernel", 0) >= kernels:
-            lasting.pop("kernel")
+            lasting.pop("kernel", None)  # it is kernel 0 of none
         return convert(lasting, ViewState) if lasting else NO_VIEW
 
     def prepare(self, saved: SavedOutput) -> None:
