@@ -91,7 +91,7 @@ export function predictions(app, { predicted_s, bytes }) {
   const { runs } = app.record.plan;
   const times = runs.map(({ like }) => runs[like].predicted_s);
   const now = times.includes(null) ? null : times.reduce((sum, s) => Number(sum) + Number(s), 0);
-  const text = (/** @type {number | null} */ s) => (s === null ? "" : `≈ ${secondsText(s)}`);
+  const text = (/** @type {number | null} */ s) => (s === null ? "" : `~${secondsText(s)}`);
   return [[text(predicted_s), bytesText(bytes[0])], [text(now), bytesText(bytes[1])]];
 }
 
@@ -196,7 +196,7 @@ function offerRow(app, { title, node, forecast, kind, store, others, parts, undo
 const forecastText = ({ kernels, seconds, bytes }) =>
   [
     plural(kernels, "kernel"),
-    seconds !== null && `≈ ${secondsText(seconds)}`,
+    seconds !== null && `~${secondsText(seconds)}`,
     `at most ${bytesText(bytes)}`,
   ].filter(Boolean).join(", ");
 
