@@ -17,7 +17,8 @@ export const OFFLINE = {
 };
 const UNSENT = { ...OFFLINE, because: "Python is not connected" };
 const BUSY = "Python does not answer: it is busy, or was restarted.";
-export const WORKING = "Python is busy with a cell: what is asked for waits until it has ended.";
+export const WORKING =
+  "Python is busy, with a cell or an earlier request: what is asked for waits until that has ended.";
 const CLOSED = "Python closed this workbench: its cell ran again, or its output was cleared.";
 export const RESTARTED = "Python was restarted, and does not answer this page.";
 const UNKNOWN_ERROR = { what: "Python raised an error", because: "", try: "" };
