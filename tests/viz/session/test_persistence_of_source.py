@@ -197,6 +197,37 @@ def test_an_edit_without_a_rule_is_shown_on_request() -> None:
         assert session.jobs.worker.pid is None, "nothing was run"
 
 
+def test_opts_without_a_rule_come_back() -> None:
+    rule = "form-fma"
+    with session_of(matmul()) as session:
+        other = done(session, "apply", variant=0, opt='UPCAST("g0", 3)')["variant"]
+        done(session, "rule_off", kernel=0, rule=rule, on=False, of=other)
+        done(session, "rule_off", kernel=0, rule=rule, on=False, of=0)
+    with session_of(matmul()) as session:
+        prefetch_all(session, measures=False)
+        rows = {row.name: row for row in session.record.variants if row.rules_off}
+        assert set(rows) == {f"UPCAST g0 3 without {rule}", f"without {rule}"}
+        assert all(row.rules_off == [rule] for row in rows.values())
+        assert not session.record.saved_edits and broken(plain(session.record)) == []
+
+
+def test_opts_with_a_typed_rule_are_shown_on_request() -> None:
+    """Its meaning is the reader's own: nothing compiles or runs it unasked."""
+    rule = "x * y -> y * x * 1.0"
+    with session_of(matmul()) as session:
+        kernel = session.kernels[0].without(rule)
+        tuning.variant_of(session, kernel, 0)
+        session.save()
+    with session_of(matmul()) as session:
+        prefetch_all(session, measures=False)
+        assert not any(row.rules_off for row in session.record.variants)
+        (words,) = session.record.saved_edits
+        assert words == f"1 variant with the rule {rule}"
+        done(session, "saved", edits=words)
+        assert [row.rules_off for row in session.record.variants if row.rules_off] == [[rule]]
+        assert not session.record.saved_edits
+
+
 def test_an_edit_of_another_plan_is_shown_in_that_plan() -> None:
     rule = "div-power-of-two"
     with session_of(explore((array(8, 8) / 4.0).sum(axis=1))) as session:

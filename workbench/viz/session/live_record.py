@@ -361,7 +361,8 @@ class LiveRecord:
 
 def _is_stored(ex: Exploration) -> bool:
     """Whether variants are saved for the next session: of the scheduler's own plan, and of tensors
-    that were not loaded from a file. With rules off only edited source is saved."""
+    that were not loaded from a file. Where rules are off in the plan, only edited source is
+    saved."""
     return not ex.choices and not ex.origin.words
 
 

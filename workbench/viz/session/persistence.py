@@ -106,9 +106,9 @@ def store(
     key: str = "",
 ) -> dict[Key, SavedVariant]:
     """Save the variants of a record, merged with those that other sessions saved of the same
-    expression; `key` names the expression ("": the record's own). Left out are opts where a rule is
-    off, long edited source, and variants deleted in this record. Without a cache folder nothing is
-    saved.
+    expression; `key` names the expression ("": the record's own). Left out are opts in a plan where
+    a rule is off, long edited source, and variants deleted in this record. Without a cache folder
+    nothing is saved.
 
     `before` is the data that this session last read or stored: other sessions may change a note or
     pin that this one has left as it was. Return `before` for the next call.
@@ -179,7 +179,7 @@ def _entries(
     entries: dict[Key, SavedVariant] = {}
     for place, row in enumerate(record.variants):
         source = edited.get(place)
-        is_left_out = source is None and (row.rules_off or record.without.rules)
+        is_left_out = source is None and record.without.rules
         if is_left_out or row.deleted or not _is_short(source):
             continue
         entry = SavedVariant(

@@ -115,7 +115,7 @@ LONG: dict[str, Callable[..., Any]] = {
 """Requests that take long, most of them because they run kernels; they become jobs."""
 SAVES = frozenset(
     {"apply", "paste", "pin", "name", "delete", "note", "measure", "check", "check_all", "edit"}
-    | {"search"}
+    | {"search", "rule_off", "try_rule"}
 )
 """Requests after which the variants are saved."""
 OF_SESSION = frozenset(

@@ -270,23 +270,30 @@ def _others(session: LiveRecord) -> list[persistence.Key]:
 
 def saved_edits(session: LiveRecord) -> dict[str, list[persistence.Key]]:
     """Return the saved edits of this notebook that are not restored by themselves, by the words
-    that count them and say why."""
-    groups: dict[str, list[persistence.Key]] = {}
+    that count them and say why; so are opts with a rule that a reader typed, or without a rule that
+    this version does not have."""
+    groups: dict[tuple[str, str], list[persistence.Key]] = {}
     shown = set(session.edited.values())
     for key, entry in _not_listed(session):
         edit = entry.edited
-        if edit is None or not is_own(session, entry):
+        if not (edit or _own_rules(session, key)) or not is_own(session, entry):
             continue
         if session.record.without.rules and not key.plan_off:
             continue  # it comes back when the rules are on again
         if _is_restored(session, key, entry) and key not in session.unfit:
             continue
-        if Edited(edit.device, edit.text, level=edit.level) not in shown:
-            groups.setdefault(_why_apart(session, key, edit), []).append(key)
-    return {f"{plural(len(keys), 'edited text')} {why}": keys for why, keys in groups.items()}
+        if edit is None or Edited(edit.device, edit.text, level=edit.level) not in shown:
+            word = "variant" if edit is None else "edited text"
+            groups.setdefault((word, _why_apart(session, key, edit)), []).append(key)
+    return {f"{plural(len(keys), word)} {why}": keys for (word, why), keys in groups.items()}
 
 
-def _why_apart(session: LiveRecord, key: persistence.Key, edit: SavedEdit) -> str:
+def _own_rules(session: LiveRecord, key: persistence.Key) -> list[str]:
+    """Return the rules that a variant switches, besides those that its whole plan does."""
+    return [rule for rule in key.rules_off if rule not in session.record.without.rules]
+
+
+def _why_apart(session: LiveRecord, key: persistence.Key, edit: SavedEdit | None) -> str:
     if key.plan_off != tuple(session.record.without.rules):
         return f"planned without {', '.join(key.plan_off)}"
     off = [rule for rule in key.rules_off if rule not in key.plan_off]
@@ -294,7 +301,7 @@ def _why_apart(session: LiveRecord, key: persistence.Key, edit: SavedEdit) -> st
     removed = [rule for rule in off if not is_typed(rule)]
     words = [f"without {', '.join(removed)}"] if removed else []
     words += [f"with the rule {', '.join(typed)}"] if typed else []
-    words += [f"that failed ({edit.error.what})"] if edit.error is not None else []
+    words += [f"that failed ({edit.error.what})"] if edit and edit.error else []
     return " ".join(words) or "of another version"
 
 
@@ -308,15 +315,17 @@ def _not_listed(session: LiveRecord) -> Iterator[tuple[persistence.Key, SavedVar
 
 
 def _is_restored(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> bool:
-    """Whether a variant may be restored by itself: of this plan, with its rules, and not of edited
-    source that did not compile, crashed, or ran too long."""
+    """Whether a variant may be restored by itself: of this plan, with no rule that a reader typed,
+    and if its source was edited, with the plan's rules, and not if that did not compile, crashed,
+    or ran too long."""
     if key.plan_off != tuple(session.record.without.rules):
         return False
     if not 0 <= key.kernel < len(session.record.kernels):
         return False
-    root = session.record.kernels[key.kernel].root
-    has_failed = entry.edited is not None and entry.edited.error is not None
-    return key.rules_off == session.kernels[root].rules_off and not has_failed
+    own_rules = _own_rules(session, key)
+    if entry.edited is None:
+        return not any(is_typed(rule) for rule in own_rules)
+    return not own_rules and entry.edited.error is None
 
 
 def is_own(session: LiveRecord, entry: SavedVariant) -> bool:
