@@ -409,3 +409,17 @@ def test_a_size_may_be_a_whole_number_of_numpy() -> None:
     for size in (np.int64(3), np.uint8(3)):
         layer = nn.Conv2d(2, 4, size, padding=size)  # type: ignore[arg-type]
         assert layer.kernel_size == (3, 3) and layer.weight.shape == (4, 2, 3, 3)
+
+
+def test_a_name_of_a_part_of_nn_is_named_with_its_part() -> None:
+    for name, meant in [
+        ("SGD", "nn.optim.SGD"),
+        ("get_parameters", "nn.state.get_parameters"),
+        ("digits", "nn.datasets.digits"),
+        ("Liner", "nn.Linear"),
+        ("Adan", "nn.optim.Adam"),
+    ]:
+        with pytest.raises(AttributeError, match=rf"'{name}': did you mean .*\b{meant}\b"):
+            getattr(nn, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'zzz'$"):
+        nn.zzz  # type: ignore[attr-defined]  # noqa: B018
