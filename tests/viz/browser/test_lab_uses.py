@@ -260,4 +260,4 @@ def is_timed(wb: Any, name: str) -> None:
     was timed again meanwhile, or the machine is busy: then it says that they are not compared."""
     row = wb.locator(f"[role=treeitem]:has-text('{name}')")
     row.locator(SPREAD).wait_for()
-    expect(row).to_contain_text(re.compile("[0-9]x|≈|apart|busy"))
+    expect(row).to_contain_text(re.compile("[0-9]x|≈|apart|busy|–"))

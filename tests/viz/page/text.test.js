@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { medianText } from "../../../workbench/viz/page/app/timing.js";
 import {
   bytesText,
   countText,
@@ -49,4 +50,13 @@ Deno.test("words are found in any order; signs count where there is nothing else
 
 Deno.test("what is left out of a text is marked", () => {
   assert.deepEqual([cut("LOCAL g0 16", 11), cut("LOCAL g0 16", 8)], ["LOCAL g0 16", "LOCAL g…"]);
+});
+
+Deno.test("a time has one text wherever it stands", () => {
+  const timing = { median_s: 1.73e-3, spread: 0.062, samples: [1.7e-3, 1.8e-3], had: null };
+  const row = /** @type {import("../../../workbench/viz/page/record.d.ts").TimingRow} */ (
+    /** @type {unknown} */ (timing)
+  );
+  assert.equal(medianText(row), "1.73 ms ± 6.2%");
+  assert.equal(medianText({ ...row, had: 0.5 }), "~1.73 ms busy");
 });

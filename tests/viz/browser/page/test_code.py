@@ -96,6 +96,24 @@ def test_an_editor_can_be_written_in_at_once(session: Any) -> None:
 
 
 @needs_c
+def test_an_editor_opens_at_the_function(session: Any, record: Record) -> None:
+    """What stands before it, types and helpers, may fill the pane."""
+    above = [f"// helper {number}" for number in range(200)] + [""]
+    code = copy.deepcopy(record["variants"][0]["code"])
+    for row in code:
+        row["lines"] = [*above, *row["lines"]]
+        row["links"] = [*[None for _ in above], *row["links"]]
+    session.evaluate(
+        "p => hear({patch: p})", {"append": {}, "set": [[["variants", 0, "code"], code]]}
+    )
+    session.click(".wb-code-bar >> text=edit")
+    session.wait_for_function("document.activeElement.matches('.wb-editor')")
+    session.wait_for_function("document.querySelector('.wb-editor-box').scrollTop > 17 * 100")
+    rest = session.locator(".wb-editor").evaluate("(el) => el.value.slice(el.selectionStart)")
+    assert "// helper" not in rest and "for (" in rest
+
+
+@needs_c
 def test_an_editor_has_the_room_of_the_board_until_the_edit_ends(session: Any) -> None:
     session.set_viewport_size({"width": 1066, "height": 900})  # as in JupyterLab at 1400
     session.click("[data-key=mode-board]")

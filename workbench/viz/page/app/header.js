@@ -19,7 +19,7 @@ import {
 import { meaningOf } from "./glossary.js";
 import { button, chooser, failure, hasAny, lineButton, tab, timeButton } from "./pieces.js";
 import { firstLanguage } from "./store.js";
-import { inOneRun, percent, real, spreadText } from "./timing.js";
+import { inOneRun, isBusy, medianText, percent, real, spreadText } from "./timing.js";
 
 /** @import { DeviceRow, MachineRow, ProgressRow, TimingRow } from "../record.d.ts" */
 /** @import { Layout } from "../board/layouts.js" */
@@ -198,7 +198,7 @@ function foldButton(app, name, title, isOpen, hint, key) {
 function brief(app, i) {
   const { name, timing } = app.record.variants[i];
   return timing
-    ? `${name}  ${secondsText(timing.median_s)} ${spreadText(timing)}${
+    ? `${name}  ${[medianText(timing), ...timing.doubts ?? []].join(", ")}${
       timing.emulator ? " EMULATOR" : ""
     }`
     : name;
@@ -338,10 +338,10 @@ const realTimes = (rows) =>
 function speed(name, timing) {
   return h(
     "span",
-    {},
+    { title: (timing.doubts ?? []).join("; ") || null },
     recordText(name, "wb-quiet", 24),
     " ",
-    h("b", {}, secondsText(timing.median_s)),
+    h("b", {}, isBusy(timing) && "~", secondsText(timing.median_s)),
     h("span", { class: "wb-quiet" }, ` ${spreadText(timing)}`),
   );
 }

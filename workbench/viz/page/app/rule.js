@@ -3,14 +3,14 @@
 
 import { countDiffering } from "../base/diff.js";
 import { h, recordText } from "../base/elements.js";
-import { plural, secondsText } from "../base/text.js";
+import { plural } from "../base/text.js";
 import { countUses, usesByRule } from "../record/rule_uses.js";
 import { act, canAsk, goTo } from "./actions.js";
 import { button } from "./pieces.js";
 import { NO_SELECTION, rowAt } from "./store.js";
-import { inOneRun, spreadText } from "./timing.js";
+import { inOneRun, medianText } from "./timing.js";
 
-/** @import { RuleRow, TimingRow, VariantRow } from "../record.d.ts" */
+/** @import { RuleRow, VariantRow } from "../record.d.ts" */
 /** @import { Use } from "../record/rule_uses.js" */
 /** @import { App } from "./store.js" */
 
@@ -257,7 +257,7 @@ function whereSwitched(variants, variant, off) {
  * @param {VariantRow} parent */
 function whatDiffers(variant, parent) {
   const time = variant.timing && parent.timing
-    ? `${timeText(variant.timing)}, was ${timeText(parent.timing)}${
+    ? `${medianText(variant.timing)}, was ${medianText(parent.timing)}${
       inOneRun(variant.timing, parent.timing) ? "" : ", timed separately"
     }`
     : "not timed";
@@ -268,9 +268,6 @@ function whatDiffers(variant, parent) {
     : "answer not checked";
   return `${sourceDiffers(variant, parent)} · ${time} · ${answer}`;
 }
-
-/** @param {TimingRow} timing */
-const timeText = (timing) => `${secondsText(timing.median_s)} ${spreadText(timing)}`;
 
 /**
  * @param {VariantRow} variant

@@ -42,12 +42,17 @@ export const percent = (fraction) =>
     ? "<0.1%"
     : `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
 
+/** "13.0 ms ± 12%"; "~1.73 ms busy": other programs disturbed every sample.
+ * @param {TimingRow} timing */
+export const medianText = (timing) =>
+  `${isBusy(timing) ? "~" : ""}${secondsText(timing.median_s)} ${spreadText(timing)}`;
+
 /** "13.0 ms ± 12%, cold 14.0 ms ± 3%, 9% of peak, 20.6 GFLOP/s, 0.242 GB/s"
  * @param {TimingRow} timing */
 export function timingText(timing) {
-  const { median_s, cold_s, emulator, device, gflops, gbytes, share } = timing;
+  const { cold_s, emulator, device, gflops, gbytes, share } = timing;
   return [
-    `${isBusy(timing) ? "~" : ""}${secondsText(median_s)} ${spreadText(timing)}`,
+    medianText(timing),
     cold_s !== null &&
     `cold ${secondsText(cold_s)} ${coldSpread(timing)}`.trimEnd(),
     ...(emulator ? [`EMULATOR (${device})`] : [

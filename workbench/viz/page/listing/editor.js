@@ -15,7 +15,7 @@ import {
   undoEdit,
   write,
 } from "./drafts.js";
-import { codeLink, coloured } from "./lines.js";
+import { codeLink, coloured, lineOfInterest } from "./lines.js";
 import { canAsk } from "../app/actions.js";
 import { isEmulated, isOnlyCompiled, languageOf } from "./programs.js";
 
@@ -33,7 +33,7 @@ const COMPILES_ONLY = "for another machine: it does not run";
 const RUNS_IN_PROCESS = "in a process of its own: a crash does not end the notebook";
 
 /** The editor of a pane: `show` moves that of a draft into an element, and the caret into it for a
- * new draft; `update` shows its changes.
+ * new draft, at the line of interest; `update` shows its changes.
  * @param {App} app */
 export function editorIn(app) {
   /** @type {{draft: CodeDraft, pane: ReturnType<typeof editorPane>} | null} */
@@ -191,6 +191,8 @@ function textBox(app, draft, area, isTinted) {
   el.addEventListener("scroll", showMore);
   const focus = () => {
     area.focus({ preventScroll: true });
+    const line = lineOfInterest(app, { ...draft.of, lines: shown.all });
+    if (line) goToPlace(area, el, { line: line + 1 });
     showMore(); // it has a size now
   };
   return { el, update, focus };
@@ -290,10 +292,10 @@ function statusOf(draft, goTo, isEmulated) {
   return [h("span", { class: "wb-quiet" }, state)];
 }
 
-/** Put the caret at the place of an error, in sight.
+/** Put the caret at a place, such as that of an error, in sight.
  * @param {HTMLTextAreaElement} area
  * @param {HTMLElement} box
- * @param {ErrorWords} error */
+ * @param {Pick<ErrorWords, "line" | "column">} place */
 function goToPlace(area, box, { line, column }) {
   if (!line) return;
   const before = area.value.split("\n").slice(0, line - 1);

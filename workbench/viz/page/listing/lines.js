@@ -73,6 +73,14 @@ function foldedLines(app, code, other = null) {
   return isWorthIt && !showsHelpers() ? helperLines(app, code, 0) : 0;
 }
 
+/** The first line that concerns the reader of a program, from 0: the pinned one, or the kernel's.
+ * @param {App} app
+ * @param {CodeRow} code */
+export function lineOfInterest(app, code) {
+  const i = app.view.code?.line ?? -1;
+  return isPinned(app, code, i) ? i : helperLines(app, code, 0);
+}
+
 /** The number of lines before the kernel and its comment; 0 if they are too few to fold.
  * @param {App} app
  * @param {CodeRow} code

@@ -1,6 +1,6 @@
 // The predicted cost of a variant beside the measured one.
 
-import { real, spreadText } from "../../app/timing.js";
+import { medianText, real } from "../../app/timing.js";
 import { fold, h, recordText } from "../../base/elements.js";
 import { bytesText, countText, plural, secondsText, three } from "../../base/text.js";
 
@@ -23,7 +23,7 @@ export function estimateParts(app, { cost, timing, name }) {
       recordText(name, "", 80),
       `: predicted ${secondsText(cost.predicted_s)}, limited by ${limit}`,
       real(timing)
-        ? `; measured ${secondsText(timing.median_s)} ${spreadText(timing)}, ${
+        ? `; measured ${medianText(timing)}, ${
           three(timing.median_s / cost.predicted_s)
         } times the prediction`
         : unmeasured,

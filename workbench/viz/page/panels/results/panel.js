@@ -3,9 +3,8 @@
 
 import { check, pin, search } from "../../app/actions.js";
 import { button, failure, hasAny, heading, timeButton } from "../../app/pieces.js";
-import { spreadText } from "../../app/timing.js";
+import { medianText } from "../../app/timing.js";
 import { h, recordText, refill } from "../../base/elements.js";
-import { secondsText } from "../../base/text.js";
 import { aboutVariant, checkLine } from "./about.js";
 import { addHint, baselineButton, baselineRows, staleLine } from "./times.js";
 import {
@@ -100,7 +99,7 @@ function emulated(app) {
         h(
           "span",
           { class: "wb-figure wb-said" },
-          `${secondsText(v.timing.median_s)} ${spreadText(v.timing)}`,
+          medianText(v.timing),
         ),
       )
     ),

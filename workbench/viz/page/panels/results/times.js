@@ -97,7 +97,8 @@ function ratioCell(app, timing, other) {
   const [a, b] = app.view.cold ? [other.cold_s, timing.cold_s] : [other.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
   if (isBusy(timing) || isBusy(other)) {
-    return h("span", { class: "wb-quiet", "data-term": BUSY }, isBusy(timing) ? "" : BUSY);
+    const title = "not compared: the pinned variant's time is busy"; // this one may have no fault
+    return h("span", { class: "wb-quiet", title }, isBusy(timing) ? "" : "–");
   }
   if (!inOneRun(timing, other)) {
     return h("span", { class: "wb-quiet", title: NOT_IN_TURNS }, "apart");
