@@ -134,3 +134,17 @@ def _places(node: UOp) -> list[tuple[UOp, list[tuple[UOp, int]], list[int], bool
         offsets = [constant + sum(step) for step in steps]
         rows.append((access.buffer, loops, offsets, access.writes))
     return rows
+
+
+def test_lines_of_a_padded_loop_come_in_the_order_of_the_loop_without() -> None:
+    """Its steps beyond the end read the last element again: they are few."""
+    kernel = kernel_of(array(64, 64) @ array(64, 64))
+    plain, padded = (
+        Traffic(build_tree(applied(kernel, *opts), TARGET), LINE_BYTES).arrivals
+        for opts in ((), (Opt(OptOps.PADTO, "r0", 6),))
+    )
+    by_slot = [
+        {b.slot: a for b, a in each.items() if b.op is Ops.PARAM} for each in (plain, padded)
+    ]
+    assert [each[2].jump for each in by_slot] == [64, 64]
+    assert by_slot[0][2].length == by_slot[1][2].length

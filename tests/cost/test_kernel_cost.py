@@ -10,7 +10,7 @@ import pytest
 from tests.kernel.support import SPEEDS, TARGET, applied, array, cost_of, kernel_of, upcast
 from workbench.cost.core_time import work
 from workbench.cost.kernel_cost import cost
-from workbench.cost.predicted_cost import predicted_speedups
+from workbench.cost.predicted_cost import change, predicted_speedups
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import legal_opts
 from workbench.ir.opt.opt import Opt, OptOps
@@ -120,3 +120,12 @@ def test_every_offer_can_be_predicted() -> None:
     predictions = list(predicted_speedups(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS))
     assert predictions
     assert all(o.ratio and math.isfinite(o.ratio) and o.ratio > 0 for o in predictions)
+
+
+def test_a_reason_with_equal_bytes_names_their_rate() -> None:
+    now = cost_of(kernel_of(array(64, 64) @ array(64, 64)))
+    slow, fast = (
+        replace(now, bytes_from={**now.bytes_from, "L2": 1 << 20}, seconds={"core": 0.0, "L2": s})
+        for s in (2.0**-10, 2.0**-11)
+    )
+    assert change(slow, fast, TARGET) == "from L2: 1 MiB at 1.07 -> 2.15 GB/s"

@@ -200,7 +200,7 @@ def _statements(node: UOp, loops: tuple[UOp, ...] = ()) -> Iterator[tuple[UOp, t
 
 def _arrival(index: UOp, lanes: Sequence[UOp], loops: Sequence[UOp], line: int) -> Arrival:
     """Return the order of the elements of an access, for lines of `line` elements."""
-    parts, _ = terms(split_gate(index)[0])
+    parts, _ = terms(_unclamped(split_gate(index)[0]))
     length = 1
     for stride, lane in sorted((abs(parts.get(r, 0)), r.extent) for r in lanes):
         if 0 < stride <= max(length, line - 1):
@@ -213,6 +213,12 @@ def _arrival(index: UOp, lanes: Sequence[UOp], loops: Sequence[UOp], line: int) 
             return Arrival(length, stride, axis.extent)
         length += stride * (axis.extent - 1)
     return Arrival(length, 0, 0)
+
+
+def _unclamped(index: UOp) -> UOp:
+    """Return an index without its limits: min(r, 255) moves on as r does, but for a few steps."""
+    limits = (n for n in index.toposort() if n.op in (Ops.MIN, Ops.MAX) and n.src[1].is_const)
+    return index.substitute({node: node.src[0] for node in limits})
 
 
 def _lines(size_bytes: int, line_bytes: int) -> int:

@@ -28,7 +28,7 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.measure.speeds import Rate, Speeds
-from workbench.measure.timing import bytes_text
+from workbench.measure.timing import bytes_text, number_text
 
 # --------------------------------------------------------------------------------------------------
 # The predicted cost of a kernel on any machine.
@@ -176,12 +176,20 @@ def change(now: Cost, then: Cost, target: Target) -> str:
         if abs(before - after) < LEAST_DIFFERENCE * max(before, after):
             continue
         if part != "core":
-            moved = (bytes_text(c.bytes_from[part]) for c in (now, then))
-            return f"from {part}: " + " -> ".join(moved)
+            return f"from {part}: {_traffic_change(part, now, then)}"
         loop = now.work.hottest()[0]
         same = then.work.find(loop.axis) or then.work.hottest()[0]
         return _in_core(loop, same, then, target)
     return ""
+
+
+def _traffic_change(part: str, now: Cost, then: Cost) -> str:
+    """Return the change of the bytes from a level; of their rate, if as many come as before."""
+    moved = [bytes_text(c.bytes_from[part]) for c in (now, then)]
+    if moved[0] != moved[1]:
+        return " -> ".join(moved)
+    rates = [number_text(c.bytes_from[part] / c.seconds[part] / 1e9) for c in (now, then)]
+    return f"{moved[0]} at {rates[0]} -> {rates[1]} GB/s"
 
 
 def _in_core(now: LoopWork, then: LoopWork, cost: Cost, target: Target) -> str:
