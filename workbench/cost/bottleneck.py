@@ -44,16 +44,15 @@ def bottleneck(cost: Cost, target: Target, measured_s: float | None = None) -> B
     launch = cost.launch_s
     if measured_s is not None:
         launch = min(launch, measured_s)
-    slowest = max(cost.seconds.values())
-    if launch > slowest:
+    if launch > cost.work_s:
         handed = " and its hand-over to threads" if cost.threads > 1 else ""
-        why = f"it{handed} takes {seconds_text(launch)}, the work {seconds_text(slowest)}"
+        why = f"it{handed} takes {seconds_text(launch)}, the work {seconds_text(cost.work_s)}"
         return Bottleneck("launch", why)
-    if cost.limit == "core":
+    if cost.slowest == "core":
         loop, share = cost.work.hottest()
         answer = _core(loop, share / max(cost.work.total_s, 1e-12), cost, target)
     else:
-        answer = _level(cost.limit, cost, target)
+        answer = _level(cost.slowest, cost, target)
     if measured_s is None or _explains(cost, measured_s):
         return Bottleneck(answer.what, answer.why + _second_slowest_text(cost))
     return Bottleneck("unexplained", f"{_comparison_text(cost, measured_s)} by {answer}")

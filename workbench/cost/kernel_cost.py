@@ -75,7 +75,12 @@ class RunCost(Printed, ABC):
     @property
     def predicted_s(self) -> float:
         """The predicted seconds of one run."""
-        return sum(self.contributions.values()) + self.launch_s
+        return self.work_s + self.launch_s
+
+    @property
+    def work_s(self) -> float:
+        """The predicted seconds of all parts together, without the launch."""
+        return sum(self.contributions.values())
 
     @property
     def contributions(self) -> dict[str, float]:
@@ -89,9 +94,14 @@ class RunCost(Printed, ABC):
         return self.estimates.intensity
 
     @property
-    def limit(self) -> str:
-        """The slowest part."""
+    def slowest(self) -> str:
+        """The part that the work waits for: the slowest one."""
         return max(self.seconds, key=lambda part: self.seconds[part])
+
+    @property
+    def limit(self) -> str:
+        """What a run waits for: "launch" if that takes longer than the work, else `slowest`."""
+        return "launch" if self.launch_s > self.work_s else self.slowest
 
     @property
     @abstractmethod

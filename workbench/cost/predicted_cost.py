@@ -171,7 +171,7 @@ def change(now: Cost, then: Cost, target: Target) -> str:
         return f"threads: {now.threads} -> {then.threads}"
     if abs(now.predicted_s / then.predicted_s - 1) < LEAST_DIFFERENCE:
         return ""
-    for part in (now.limit, then.limit):
+    for part in (now.slowest, then.slowest):
         before, after = now.seconds[part], then.seconds[part]
         if abs(before - after) < LEAST_DIFFERENCE * max(before, after):
             continue

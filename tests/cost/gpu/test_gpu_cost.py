@@ -17,6 +17,7 @@ from workbench.emulator.emulate import emulate
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.kernel import compiled as said
+from workbench.measure.kernel_time import seconds_text
 from workbench.search.moves import ByPrediction
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
@@ -104,6 +105,15 @@ def test_each_level_moves_no_more_than_the_one_before(opts: tuple[Opt, ...]) -> 
     assert moved[1] >= result.estimates.bytes
     assert result.predicted_s >= max(result.seconds.values())
     assert result.limit in str(result) and str(gpu_bottleneck(result))
+
+
+def test_a_launch_that_takes_longer_than_the_work_is_the_limit() -> None:
+    """Of the estimate and of the bottleneck alike, and what they name adds up."""
+    little = cost(array(64) + 1)
+    assert little.limit == "launch" and "limited by launch" in str(little)
+    times = f"it takes {seconds_text(little.launch_s)}, the work {seconds_text(little.work_s)}"
+    assert str(gpu_bottleneck(little)) == f"launch: {times}"
+    assert little.launch_s + little.work_s == pytest.approx(little.predicted_s)
 
 
 def test_tiles_that_are_filled_ahead_come_from_the_second_cache_once() -> None:

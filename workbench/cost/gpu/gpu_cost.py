@@ -222,7 +222,7 @@ class GpuCost(RunCost):
         return -(-self.occupancy.use.items // self.target.warp_lanes)
 
     @property
-    def limit(self) -> str:
+    def slowest(self) -> str:
         """The slowest part. A group alone takes at least its share of each other part, so latency
         is the limit only if it takes clearly more."""
         others = {part: s for part, s in self.seconds.items() if part != "latency"}
@@ -419,10 +419,10 @@ FEW_GROUPS = 0.75
 def gpu_bottleneck(cost: GpuCost) -> Bottleneck:
     """Return the predicted bottleneck of a kernel on a GPU."""
     part = cost.limit
+    if part == "launch":
+        why = f"it takes {seconds_text(cost.launch_s)}, the work {seconds_text(cost.work_s)}"
+        return Bottleneck(part, why)
     slowest = cost.seconds[part]
-    if cost.launch_s > slowest:
-        why = f"it takes {seconds_text(cost.launch_s)}, the work {seconds_text(slowest)}"
-        return Bottleneck("launch", why)
     if part == "latency":
         return _latency(cost)
     if part in cost.bytes_from:

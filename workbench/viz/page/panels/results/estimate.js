@@ -12,7 +12,7 @@ import { bytesText, countText, plural, secondsText, three } from "../../base/tex
  * @param {VariantRow} variant */
 export function estimateParts(app, { cost, timing, name }) {
   if (!cost) return [];
-  const limit = cost.limit === "core" ? "the core" : cost.limit;
+  const limit = ["core", "launch"].includes(cost.limit) ? `the ${cost.limit}` : cost.limit;
   const kernel = app.kernel();
   const unmeasured = app.record.elsewhere ? "; predicted, not run here" : "; not measured";
   return [
