@@ -147,12 +147,16 @@ def test_a_planted_fault_is_named(name: str, fault: str) -> None:
 def test_who_reads_what_too_early_is_said() -> None:
     right = kernel(False, 3)
     wrong = counted(emulate(right).linear, -1, 2)
-    finding = emulate(right, code=wrong).findings[0]
+    trace = emulate(right, code=wrong, history=True)
+    finding = trace.findings[0]
     assert str(finding) == (
         "unfinished copy: work-item (0, 0, 0) of group (0, 0, 0) reads As[0] before the copy that"
         " work-item (0, 0, 0) of group (0, 0, 0) began is complete: the barriers since leave its"
         " last 2 batches on their way"
     )
+    assert trace.history is not None
+    steps = trace.history.steps_of(finding)  # a barrier is between them
+    assert [int(trace.history.positions[step]) for step in steps] == [*finding.positions]
     store, load = (wrong[position] for position in finding.positions)
     assert store in async_stores(wrong) and load.op is Ops.LOAD
 

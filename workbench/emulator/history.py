@@ -186,6 +186,7 @@ class GroupHistory:
         if not finding.memory:
             return self._missed(finding.positions[0], numbers[0])
         one = numbers[0] if len(numbers) == len(finding.positions) else None
+        is_race = finding.kind == "race"  # no barrier is between its steps; copies outlast barriers
         epochs = np.cumsum([self.linear[p].op is Ops.BARRIER for p in self.positions])
         for later in self._at(finding, finding.positions[-1], numbers[-1]):
             if len(finding.positions) == 1:
@@ -193,7 +194,7 @@ class GroupHistory:
             earlier = [
                 step
                 for step in self._at(finding, finding.positions[0], one)
-                if step <= later and epochs[step] == epochs[later]
+                if step <= later and (not is_race or epochs[step] == epochs[later])
             ]
             if earlier:
                 return earlier[-1], later

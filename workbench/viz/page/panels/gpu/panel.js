@@ -236,12 +236,13 @@ function findingList(gpu, row) {
  * @param {GpuFinding} finding
  * @param {number} place */
 function findingRow(gpu, row, finding, place) {
-  const isInGroup = finding.steps.length > 0;
   const lines = [...new Set(finding.lines)].map((line) => numbered(row.lines[line]));
   const numbers = [...new Set(finding.steps)];
-  const where = isInGroup
+  const where = numbers.length > 0
     ? `${numbers.length > 1 ? "steps" : "step"} ${numbers.join(" and ")}`
-    : "another group: step it";
+    : isElsewhere(row, finding)
+    ? `group (${finding.group.join(", ")}): step it`
+    : "its steps are not all among these";
   return h(
     "div",
     {
@@ -261,6 +262,11 @@ function findingRow(gpu, row, finding, place) {
   );
 }
 
+/** Whether a finding without steps is of a group other than the shown one, which can be stepped.
+ * @param {GpuTrace} row
+ * @param {GpuFinding} finding */
+const isElsewhere = (row, { group }) => group.length > 0 && String(group) !== String(row.group);
+
 /** A line of the program, with its number in an edited text.
  * @param {GpuLine} line */
 const numbered = ({ number, text }) => number === null ? text : `line ${number}  ${text}`;
@@ -269,12 +275,17 @@ const numbered = ({ number, text }) => number === null ? text : `line ${number} 
  * and back.
  * @param {Gpu} gpu
  * @param {GpuFinding} finding */
-function goTo(gpu, { steps, group, items, memory, element }) {
-  if (!steps.length) return gpu.run(group.slice(0, gpu.row?.grid.length));
+function goTo(gpu, finding) {
+  const { steps, group, items, memory, element } = finding;
+  if (!gpu.row) return;
+  if (!steps.length) {
+    if (isElsewhere(gpu.row, finding)) gpu.run(group.slice(0, gpu.row.grid.length));
+    return;
+  }
   const place = steps.indexOf(gpu.at);
   const next = (place > 0 ? place : steps.length) - 1;
   const item = items[items.length === steps.length ? next : items.length - 1] ?? 0;
-  const isCell = memory !== null && gpu.row?.memories[memory].space !== "global";
+  const isCell = memory !== null && gpu.row.memories[memory].space !== "global";
   gpu.select({ item, cell: isCell && memory !== null ? { memory, element } : null });
   gpu.go(steps[next]);
   gpu.cells.reveal();
