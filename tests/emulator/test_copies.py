@@ -151,8 +151,8 @@ def test_who_reads_what_too_early_is_said() -> None:
     finding = trace.findings[0]
     assert str(finding) == (
         "unfinished copy: work-item (0, 0, 0) of group (0, 0, 0) reads As[0] before the copy that"
-        " work-item (0, 0, 0) of group (0, 0, 0) began is complete: the barriers since leave its"
-        " last 2 batches on their way"
+        " work-item (0, 0, 0) of group (0, 0, 0) began is complete: its last 2 batches may"
+        " still be on the way"
     )
     assert trace.history is not None
     steps = trace.history.steps_of(finding)  # a barrier is between them

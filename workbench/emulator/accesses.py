@@ -134,16 +134,18 @@ def _conflicting_lanes(word: Array, active: Mask) -> tuple[int, int]:
 # --------------------------------------------------------------------------------------------------
 # Asynchronous copies in progress: the cells of shared memory that they may still fill.
 #
-# The copies of a work-item since its last wait are a batch. A BARRIER with a count ends the batch,
-# and waits until no work-item has more incomplete batches than that; a BARRIER without a count
-# waits for no copy. Source: NVIDIA, PTX ISA 8.5, cp.async.commit_group and cp.async.wait_group.
+# The copies of a work-item since its last commit are a batch. A wait with a count lasts until the
+# work-item has no more incomplete batches than that. From then on it sees its own copies; others
+# see them after a barrier behind the wait. A BARRIER with a count is all three: a commit, a wait
+# and a barrier; a text has each as a step of its own. Source: NVIDIA, PTX ISA 8.5,
+# cp.async.commit_group and cp.async.wait_group.
 
 
 @dataclass(frozen=True)
 class UnfinishedCopy:
     """An access of a cell that a copy may still fill: the work-items and positions of the copy and
-    of the access. `batches`: how many of the copier's may be incomplete; -1 if it ended none
-    since the copy."""
+    of the access. `batches`: how many of the copier's may be incomplete; 0 if it has waited for
+    the copy, and only a barrier is missing; -1 if it has not committed the copy."""
 
     cell: int
     items: tuple[int, int]
@@ -152,18 +154,25 @@ class UnfinishedCopy:
 
 
 class CopyBatches:
-    """The batches of work-items that run together: how many each has ended, and how many of these
-    are complete."""
+    """The batches of work-items that run together: how many each has committed, how many of these
+    are complete, and how many of these in turn other work-items see."""
 
     def __init__(self, numbers: Array):
         self._first = int(numbers.min())
-        self.ended, self.complete = (np.zeros(numbers.shape, int) for _ in range(2))
+        self.committed, self.complete, self.seen = (np.zeros(numbers.shape, int) for _ in range(3))
+
+    def commit(self, mask: NDArray[np.bool_]) -> None:
+        """End a batch of each work-item."""
+        self.committed += mask
 
     def wait(self, mask: NDArray[np.bool_], count: int) -> None:
-        """End a batch of each work-item at a barrier; all but its last `count` are complete."""
-        self.ended += mask
-        waits = np.maximum(self.complete, self.ended - count)
+        """Wait in each work-item until all but its last `count` batches are complete."""
+        waits = np.maximum(self.complete, self.committed - count)
         self.complete = np.where(mask, waits, self.complete)
+
+    def meet(self, groups: NDArray[np.bool_]) -> None:
+        """Let the work-items of each group (groups, 1) see the complete batches of all others."""
+        self.seen = np.where(groups, self.complete, self.seen)
 
     def of_items(self, counts: Array, items: Array) -> Array:
         """Return the counts of some work-items, by their numbers among all."""
@@ -181,8 +190,8 @@ class CellCopies:
     def begin(self, access: CellAccess) -> None:
         """Record copies to cells."""
         self._log.note(access)
-        ended = self._batches.of_items(self._batches.ended, access.items)
-        self._numbers[access.cells] = ended
+        committed = self._batches.of_items(self._batches.committed, access.items)
+        self._numbers[access.cells] = committed
 
     def replace(self, access: CellAccess) -> None:
         """Record other stores to cells."""
@@ -196,13 +205,16 @@ class CellCopies:
             return None
         copiers = np.where(is_copy, copiers, access.items)
         complete = self._batches.of_items(self._batches.complete, copiers)
-        races = is_copy & (numbers >= complete)
+        seen = self._batches.of_items(self._batches.seen, copiers)
+        races = is_copy & (numbers >= np.where(copiers == access.items, complete, seen))
         if not races.any():
             return None
         lane = int(np.argmax(races))
         cell, copier = int(access.cells[lane]), copiers[lane : lane + 1]
-        ended = int(self._batches.of_items(self._batches.ended, copier)[0])
-        batches = ended - int(complete[lane]) if numbers[lane] < ended else -1
+        committed = int(self._batches.of_items(self._batches.committed, copier)[0])
+        batches = committed - int(complete[lane]) if numbers[lane] < committed else -1
+        if numbers[lane] < complete[lane]:
+            batches = 0
         items = int(copier[0]), int(access.items[lane])
         positions = int(self._log.positions[cell]), access.position
         return UnfinishedCopy(cell, items, positions, batches)

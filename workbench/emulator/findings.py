@@ -138,10 +138,11 @@ class FindingList:
         """Add an access of a cell before a copy to it is known to be complete."""
         element = copy.cell % size
         copier, other = (self.item(n) for n in copy.items)
-        why = "no barrier with a count has come since"
-        if copy.batches >= 0:
-            why = f"the barriers since leave its last {plural(copy.batches, 'batch')}"
-            why += " on their way"
+        why = "nothing has committed it since"
+        if copy.batches == 0:
+            why = "no barrier has come since its wait"
+        elif copy.batches > 0:
+            why = f"its last {plural(copy.batches, 'batch')} may still be on the way"
         words = f"{other} {verb} {name}[{element}] before the copy that {copier} began is"
         words += f" complete: {why}"
         items = copier, other

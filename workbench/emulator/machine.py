@@ -255,6 +255,7 @@ class Machine:
             self._store(position, node)
         elif op is Ops.SET:
             self.set_register(node)
+            self._wait_for_copies(position)
         elif op is Ops.BARRIER:
             self._barrier(position)
         elif op is Ops.WARP_SHUFFLE:
@@ -346,13 +347,23 @@ class Machine:
         if now is not None:
             self._shade(register, spread(now.mask, value, shape) & mask, now.read)
 
+    def _wait_for_copies(self, position: int) -> None:
+        """Commit copies, or wait for them, at a step of a text that does that alone."""
+        if position in self.annotations.commits:
+            self.memory.batches.commit(self.mask)
+        batches = self.annotations.waits.get(position)
+        if batches is not None:
+            self.memory.batches.wait(self.mask, batches)
+
     def _barrier(self, position: int) -> None:
         """Execute a barrier; a group without active work-items does not wait at it."""
-        waits = self.mask.any(1, keepdims=True)
+        waits: Array = self.mask.any(1, keepdims=True)
         self.memory.epochs += waits
         batches: int | None = self.linear[position].arg
         if batches is not None:
+            self.memory.batches.commit(self.mask)
             self.memory.batches.wait(self.mask, batches)
+        self.memory.batches.meet(waits)
         count = self.totals.barriers
         count[position] = count.get(position, 0) + int(waits.sum())
         absent = waits & ~self.mask

@@ -19,6 +19,7 @@ from workbench.emulator.steps import Trace
 
 CUDA, WGSL = "CUDA:H100", "WEBGPU:BROWSER"
 SIZE = 256
+COPY = "cp.async.ca.shared.global [%0], [%1], 4, %2;"
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +216,39 @@ def test_other_arguments_and_groups(doubled: Kernel) -> None:
         emulate(doubled, CUDA, code="hello")
     wide = doubled.code_for(WGSL).replace("@workgroup_size(64", "@workgroup_size(32")
     assert {f.kind for f in emulate(doubled, WGSL, code=wide).findings} == {"unwritten"}
+
+
+COPIES = {
+    "its own copy, after its own wait": ("COMMIT WAIT 0", 0, set()),
+    "one of two batches": ("COMMIT COMMIT WAIT 1", 0, set()),
+    "another's copy, after a wait and a barrier": ("COMMIT WAIT 0 BARRIER", 1, set()),
+    "another's copy, after its own wait": ("COMMIT WAIT 0", 1, {"race"}),
+    "another's copy, with the barrier first": ("COMMIT BARRIER WAIT 0", 1, {"unfinished copy"}),
+    "a barrier without a wait": ("COMMIT BARRIER", 1, {"unfinished copy"}),
+    "no wait": ("COMMIT", 0, {"unfinished copy"}),
+    "no commit": ("WAIT 0 BARRIER", 0, {"unfinished copy"}),
+    "a wait that leaves the batch": ("COMMIT WAIT 1 BARRIER", 1, {"unfinished copy"}),
+}
+"""By name: the steps after a copy, the distance to the work-item whose copy is read, and the kinds
+of the findings."""
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_who_sees_an_asynchronous_copy(doubled: Kernel, name: str) -> None:
+    """A work-item its own after its wait; others only after a barrier behind that."""
+    steps, distance, kinds = COPIES[name]
+    asm = re.sub(r"WAIT (\d)", r'asm volatile("cp.async.wait_group \1;" ::: "memory");\n', steps)
+    asm = asm.replace("COMMIT", 'asm volatile("cp.async.commit_group;");\n')
+    asm = asm.replace("BARRIER", "__syncthreads();\n")
+    to = '"r"((unsigned)__cvta_generic_to_shared(&s[threadIdx.x]))'
+    copy = f'asm volatile("{COPY}" :: {to}, "l"(&p1[i]), "r"(4) : "memory");'
+    value = f"s[threadIdx.x ^ {distance}]"
+    result = f"p0[i] = {value} + p1[i]" + (f" + p1[i] - p1[i ^ {distance}];" if distance else ";")
+    trace = emulate(doubled, CUDA, code=written(f"__shared__ float s[64];\n{copy}\n{asm}{result}"))
+    assert {finding.kind for finding in trace.findings} == kinds
+    shown = [line.text for line in trace.lines]
+    assert sum("wait_group" in text for text in shown) == steps.count("WAIT")
+    assert sum("commit_group" in text for text in shown) == steps.count("COMMIT")
 
 
 def test_a_loop_that_does_not_end_is_stopped(

@@ -28,9 +28,9 @@ def instruction(program: CallTranslation, statement: AsmStatement) -> None:
     """Write an instruction of inline assembly. Errors: SourceError for an unknown one."""
     template = " ".join(statement.template.split())
     if _COMMIT.match(template):
-        program.has_commit = True
+        program.commit()
     elif match := _WAIT.match(template):
-        program.batches = int(match[1])
+        program.wait(int(match[1]))
     elif match := _EXTREME.match(template):
         _extreme(program, statement, Ops.MAX if match[1] == "max" else Ops.MIN)
     elif match := _COPY.match(template):

@@ -15,16 +15,19 @@ from workbench.ir.text.program import ProgramLine
 class Annotations:
     """Facts about a program that its steps do not state, by position. `until`: a LOOP ends when
     this register is false in all active work-items. `aligned`: an access needs an address that is a
-    multiple of so many bytes. `copies`: STOREs that end asynchronous copies. `returned`: the
-    register that says that a work-item has returned, so that no barrier waits for it (None: all
-    wait). `updates`: STOREs that combine their value with the stored one, atomically, by this op.
-    `atomic`: memories of which all accesses are atomic. `reads_outside`: a read outside of its
-    memory gives any value, and is a defect only if that is used. `is_zeroed`: the memory of a
-    work-group begins as 0."""
+    multiple of so many bytes. `copies`: STOREs that end asynchronous copies. `commits`, `waits`:
+    steps that commit a batch of these, or wait for all but so many batches: SETs of a register that
+    nothing reads. `returned`: the register that says that a work-item has returned, so that no
+    barrier waits for it (None: all wait). `updates`: STOREs that combine their value with the
+    stored one, atomically, by this op. `atomic`: memories of which all accesses are atomic.
+    `reads_outside`: a read outside of its memory gives any value, and is a defect only if that is
+    used. `is_zeroed`: the memory of a work-group begins as 0."""
 
     until: Mapping[int, UOp] = field(default_factory=dict)
     aligned: Mapping[int, int] = field(default_factory=dict)
     copies: frozenset[int] = frozenset()
+    commits: frozenset[int] = frozenset()
+    waits: Mapping[int, int] = field(default_factory=dict)
     returned: UOp | None = None
     updates: Mapping[int, Ops] = field(default_factory=dict)
     atomic: frozenset[UOp] = frozenset()

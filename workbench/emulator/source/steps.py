@@ -66,9 +66,8 @@ class StepWriter(ABC):
         self._constant: set[UOp] = set()
         """Arguments that the text declares as read-only."""
         self._arrays: list[UOp] = []
-        self.batches: int | None = None
-        """Copies that a wait of this statement's line leaves on their way; None: there is none."""
-        self.has_commit = False
+        self._commits: set[int] = set()
+        self._waits: dict[int, int] = {}
 
     @abstractmethod
     def value(self, value: Expr, may_be_void: bool = False) -> Value:
@@ -114,6 +113,22 @@ class StepWriter(ABC):
             self._note(is_main=True)
             if self.row is not None:
                 self.row.name = register.name
+
+    def commit(self) -> None:
+        """Write the step that commits the copies begun so far as a batch."""
+        self._commits.add(self._batches_step(0))
+
+    def wait(self, batches: int) -> None:
+        """Write the step that waits for all copies but those of the last `batches` batches."""
+        self._waits[self._batches_step(batches)] = batches
+
+    def _batches_step(self, batches: int) -> int:
+        """Write a step of work-items alone, and return its position. It sets a register, as a step
+        without a value has no op; annotations say what else it does."""
+        register = construct.register(dtypes.int32, "batches ", 0)
+        self._set(register, UOp.const(dtypes.int32, batches))
+        self._note(is_main=True)
+        return len(self.linear) - 1
 
     def _register(self, name: str, dtype: DType) -> UOp:
         return construct.register(dtype, self._unique(name), 0)

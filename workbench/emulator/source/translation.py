@@ -97,6 +97,8 @@ class Translation(LoopTranslation):
             until={p + moved: register for p, register in self._until.items()},
             aligned={p + moved: nbytes for p, nbytes in self._aligned.items()},
             copies=frozenset(p + moved for p in self._copies),
+            commits=frozenset(p + moved for p in self._commits),
+            waits={p + moved: batches for p, batches in self._waits.items()},
             returned=None if waits else frame.returned,
             updates={p + moved: op for p, op in self._updates.items()},
             atomic=frozenset(self._atomic),
@@ -264,11 +266,7 @@ class Translation(LoopTranslation):
         ):
             because = "a barrier of global memory alone is not supported"
             raise self.fault(call.at, because, "CLK_LOCAL_MEM_FENCE")
-        if (self.batches is not None) != self.has_commit:
-            because = "a commit and a wait of copies stand before each barrier, or neither does"
-            raise self.fault(call.at, because, "both, or neither")
-        self._append(construct.barrier(self.batches))
-        self.batches, self.has_commit = None, False
+        self._append(construct.barrier())
         self._note(is_main=True)
 
     def _jump(self, statement: JumpStatement) -> None:
