@@ -111,7 +111,8 @@ class Compiled(Unpicklable, Displayed):
 def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:
     """Return a kernel compiled for a device, with its record and estimates."""
     stages, passes = record
-    counts = count(stages.linear, barriers(stages.kernel, Device[device].target))
+    target = Device[device].target
+    counts = count(stages.linear, barriers(stages.kernel, target), target.has_groups)
     return Compiled(device, stages, passes, estimates, counts)
 
 

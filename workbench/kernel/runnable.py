@@ -126,10 +126,10 @@ class RunnableKernel:
     @property
     def counts(self) -> Counts:
         """Counts of the generated program in one run, on the kernel's device."""
+        target = Device[self.device].target
         with unobserved(), without(self.rules_off):
-            return count(
-                self.built(self.device).linear, barriers(self.ast, Device[self.device].target)
-            )
+            linear = self.built(self.device).linear
+            return count(linear, barriers(self.ast, target), target.has_groups)
 
     def __repr__(self) -> str:
         listed = " ".join(f"{a.name}={a.size}" for a in self.axes)

@@ -160,7 +160,7 @@ def computes(graph: UOp, expected: Array, arrays: list[Array], device: str, numb
     interpreted."""
     on_device = number % RUN_ON[device] == 0
     if device == "PYTHON" and on_device:
-        counts = count_steps(lower(graph, TARGETS[device])[1], barriers=0)
+        counts = count_steps(lower(graph, TARGETS[device])[1], barriers=0, of_work_items=True)
         on_device = counts.loads + counts.stores <= MOST_EMULATED
     actual = run(graph, device, arrays) if on_device else interpreted(graph, arrays)
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)

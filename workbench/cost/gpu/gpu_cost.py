@@ -326,7 +326,7 @@ def gpu_cost(kernel: UOp, target: Target, original: UOp, registers: int | None =
     uses = group.uses(linear, accesses, pipe)
     cycles = group_cycles(linear, uses, target.copies_async)
     seconds["latency"] = turns * cycles / hardware.clock_hz
-    counts = count(linear, barriers(kernel, target))
+    counts = count(linear, barriers(kernel, target), target.has_groups)
     return GpuCost(
         estimate(original), counts, moved, seconds, _kind(original, work), target, units,
         _totals(accesses, groups), groups, turns, busy, registers is None,

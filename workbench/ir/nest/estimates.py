@@ -257,10 +257,11 @@ class Estimates(Displayed):
 @dataclass(frozen=True, slots=True)
 class Counts(Displayed):
     """Counts of one run of the generated program, of all its threads together. `loads`, `stores`,
-    `fmas` and `other` count instructions: a vector is one, masked or not. `other` has operations on
-    values and conditions, combined lanes and shuffles, but not index arithmetic. The bytes are
-    those that loads and stores move. `barriers` is the number that all work-groups execute (see
-    `barriers` in ir/lower/launch.py; on a CPU, loops are split there instead)."""
+    `fmas` and `other` count instructions: a vector is one, masked or not. But work-items have no
+    instructions for arithmetic of vectors, and each element of `fmas` and `other` counts. `other`
+    has operations on values and conditions, combined lanes and shuffles, but not index arithmetic.
+    The bytes are those that loads and stores move. `barriers` is the number that all work-groups
+    execute (see `barriers` in ir/lower/launch.py; on a CPU, loops are split there instead)."""
 
     loads: int = 0
     stores: int = 0
@@ -315,8 +316,9 @@ MOST_STEPS = 1 << 16
 _COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE, Ops.WMMA, Ops.EXCHANGE}
 
 
-def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
-    """Return the counts of one run of a linear program; its barriers are counted on the kernel."""
+def count(linear: tuple[UOp, ...], barriers: int, of_work_items: bool) -> Counts:
+    """Return the counts of one run of a linear program, `of_work_items` or not; its barriers are
+    counted on the kernel."""
     totals = dict.fromkeys(("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0)
     items = math.prod(n.axis.extent for n in linear if n.op is Ops.SPECIAL)
     idle = idle_lanes(linear)
@@ -330,10 +332,17 @@ def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
             totals["stores"] += trips
             totals["bytes_stored"] += trips * node.src[1].dtype.itemsize
         elif node.op is Ops.FMA:
-            totals["fmas"] += trips
+            totals["fmas"] += trips * (node.dtype.count if of_work_items else 1)
         elif node.dtype.kind != "index" and node.op in _COUNTED:
-            totals["other"] += trips
+            totals["other"] += trips * (_scalars(node) if of_work_items else 1)
     return Counts(**totals, barriers=barriers)
+
+
+def _scalars(node: UOp) -> int:
+    """Return how many operations on elements an operation is."""
+    if node.op is Ops.HREDUCE:
+        return node.src[0].dtype.count - node.dtype.count
+    return node.dtype.count if node.op in ELEMENTWISE else 1
 
 
 def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int, Fraction]]:
