@@ -81,6 +81,9 @@ def test_a_without_an_opt_says_so(live: LivePage) -> None:
     page.focus(".wb")
     keys(page, "a")
     page.wait_for_selector("text=no opt is marked: click one in OPTS TO TRY")
+    page.click("[data-key=loop-1]")
+    keys(page, "a")
+    page.wait_for_selector("text=g1 is a loop: no opt is marked: click one in OPTS TO TRY")
     assert page.evaluate("sent.filter((m) => m.do === 'apply')") == []
 
 

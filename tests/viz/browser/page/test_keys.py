@@ -29,6 +29,23 @@ def test_everything_can_be_reached_with_keys(page: Any) -> None:
     page.wait_for_selector('[role="dialog"]', state="detached")
 
 
+def test_esc_gives_the_focus_back_to_the_cell_of_a_notebook(page: Any) -> None:
+    """Whose keys would be dead with the focus nowhere; elsewhere nothing has it."""
+    focused_class = "document.activeElement.className"
+    page.focus(".wb")
+    keys(page, "Escape")
+    assert page.evaluate("document.activeElement === document.body")
+    page.evaluate("""() => {
+      const cell = document.createElement("div"), root = document.querySelector(".wb");
+      Object.assign(cell, { className: "jp-Cell", tabIndex: -1 });
+      root.parentElement.replaceWith(cell);
+      cell.append(root);
+    }""")
+    page.focus(".wb")
+    keys(page, "Escape")
+    assert page.evaluate(focused_class) == "jp-Cell"
+
+
 def test_no_key_reaches_the_page_around_but_tab_and_save(page: Any) -> None:
     page.evaluate("document.addEventListener('keydown', e => (window.pressed ??= []).push(e.key))")
     page.focus(".wb")

@@ -118,7 +118,14 @@ function applyHere(app, target) {
   const row = target.closest("[data-opt]");
   const opt = row?.dataset.opt ?? app.view.opt;
   if (opt) applyOpt(app, opt);
-  else notify(app, "no opt is marked: click one in OPTS TO TRY, which Tune has, and then press a");
+  else notify(app, noOpt(app));
+}
+
+/** Why no opt is applied, and what to do.
+ * @param {App} app */
+function noOpt({ view }) {
+  const marked = view.axis ? `${view.axis} is a loop: ` : "";
+  return `${marked}no opt is marked: click one in OPTS TO TRY, which Tune has, and then press a`;
 }
 
 /** Run the action of a key; return whether it has one.
@@ -173,6 +180,17 @@ function escapeKey(app, root, target) {
     app.select({ ...NO_SELECTION, opt: null });
   } else if (root.matches(":fullscreen")) document.exitFullscreen();
   else if (target !== root) root.focus();
-  else root.blur();
+  else leave(root);
   return true;
+}
+
+/** Give the focus back to what is around the page: the cell of a notebook, whose keys would be dead
+ * if nothing had the focus.
+ * @param {HTMLElement} root */
+function leave(root) {
+  root.blur();
+  const around = /** @type {HTMLElement | null | undefined} */ (
+    root.parentElement?.closest(".jp-Cell[tabindex], .jp-Notebook[tabindex]")
+  );
+  around?.focus();
 }
