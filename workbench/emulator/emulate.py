@@ -222,6 +222,16 @@ def emulate_for_steps(
     return _with_own_outputs(trace, arrays)
 
 
+def defects_of_edit(kernel: RunnableKernel, target: Target, edited: EditedIR) -> Trace:
+    """Return the Trace, without steps, of a run of edited IR, which is ended after MOST_PAGE_S.
+
+    Errors: DeviceError for a program that is too large, or takes longer.
+    """
+    arrays, fresh = _data(kernel, edited.linear, target)
+    text, expected = _listed(edited), _results(kernel, fresh)
+    return emulated(edited.linear, arrays, target, False, expected, fresh, text, most_s=MOST_PAGE_S)
+
+
 def read_text(kernel: RunnableKernel, target: Target, language: str, code: str) -> TextProgram:
     """Return the program of a kernel's text for a target. Errors: as `text_program`."""
     with unobserved(), without(kernel.rules_off):

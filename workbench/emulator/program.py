@@ -49,9 +49,11 @@ def emulated(
     expected: Mapping[int, Array] = NO_OUTPUTS,
     fresh: Set[int] = frozenset(),
     text: TextProgram | None = None,
+    most_s: float | None = None,
 ) -> Trace:
     """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to;
-    `history` as in `emulate`; `text` is the text that the program was read from.
+    `history` as in `emulate`; `text` is the text that the program was read from. A run is ended
+    after `most_s` seconds (None: that of a text after MOST_TEXT_S).
 
     `expected` are the right outputs, by slot: a difference is a finding. The contents of the slots
     `fresh` before the run count as unwritten.
@@ -65,7 +67,8 @@ def emulated(
     annotations = annotations_of(text)
     machine = Machine(linear, memory, target, fresh, annotations=annotations)
     require_time(linear, target, annotations=annotations)
-    machine.run(most_s=math.inf if text is None else MOST_TEXT_S)
+    limit_s = math.inf if text is None else MOST_TEXT_S
+    machine.run(most_s=limit_s if most_s is None else most_s)
     find_wrong_values(machine, expected)
     steps = None
     if history is not False:

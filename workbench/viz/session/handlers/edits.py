@@ -14,7 +14,13 @@ from workbench.backends.program.text import require_readable
 from workbench.base.errors import DeviceError, WorkbenchError, plural
 from workbench.base.typed import typed
 from workbench.edited import EditedIR
-from workbench.emulator.emulate import emulate_for_steps, read_ir, read_text
+from workbench.emulator.emulate import (
+    MOST_PAGE_S,
+    defects_of_edit,
+    emulate_for_steps,
+    read_ir,
+    read_text,
+)
 from workbench.emulator.source.languages import LANGUAGES
 from workbench.emulator.source.program import TextProgram
 from workbench.emulator.source.tokens import SourceError
@@ -206,13 +212,8 @@ def emulate_edited(
     """
     source, kernel, mine = session.edited[variant], session.kernels[variant], session.recorder
     first = True if group is None else group
-    session.status("emulate", 0, 1, "running all work-items")
-    try:
+    with _emulating(session, "running all work-items"):
         trace = _trace(kernel, source, first, without)
-    finally:
-        session.status(None)
-    if session.jobs.is_stopped():
-        raise TaskStopped()
     with session.lock:
         if session.recorder is not mine:
             return
@@ -222,6 +223,21 @@ def emulate_edited(
             session.checks[variant, source.device] = check
             session.set(variant, "check", check)
         session.send_changes()
+
+
+@contextmanager
+def _emulating(session: LiveRecord, text: str) -> Iterator[None]:
+    """Show the progress of a run on the emulator, with a button that stops it.
+
+    Errors: TaskStopped, after the run.
+    """
+    session.status("emulate", 0, 1, text)
+    try:
+        yield
+    finally:
+        session.status(None)
+        if session.jobs.is_stopped():
+            raise TaskStopped()
 
 
 def _trace(kernel: Kernel, source: Edited, group: bool | list[int], barrier: int | None) -> Trace:
@@ -245,8 +261,10 @@ def _name_defects(session: LiveRecord, variant: int) -> None:
     source, row = session.edited[variant], session.row(variant)
     if row.check is None or row.check.ok:
         return
-    with suppress(DeviceError):
-        trace = _trace(session.kernels[variant], source, True, None)
+    kernel, info = session.kernels[variant], Device[source.device]
+    about = f"looking for the defect, at most {MOST_PAGE_S:g} s"
+    with suppress(DeviceError), _emulating(session, about):
+        trace = defects_of_edit(kernel, info.target, read_ir(kernel, info.name, source.text))
         if trace.findings:
             text = f"{row.check.text}; {_check(trace).text}"
             with session.lock:
