@@ -13,6 +13,7 @@ from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_opt, legal_opts
+from workbench.viz.model import loops
 from workbench.viz.model.loops import tree_nest
 from workbench.viz.schema.variant import UseRow
 
@@ -177,3 +178,16 @@ def test_a_condition_on_loops_has_a_row_and_what_it_guards_stands_further_in() -
     head, guarded = (row.text for row in rows[1:])
     assert head.startswith("if ") and head.endswith(":") and guarded.startswith("  p0[")
     assert rows[0].uses, "what is guarded counts"
+
+
+def test_a_column_is_held_by_the_cache_of_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each element is in a line of its own, and the lines of a column compete for a few sets."""
+    levels = (("L1", 48 << 10), ("L2", 2 << 20))
+    monkeypatch.setattr(loops, "caches", lambda: levels)
+    monkeypatch.setattr(loops, "cache_ways", lambda: (("L1", 12), ("L2", 16)))
+    rows = tree_nest(build_tree(kernel_of(array(256, 256) @ array(256, 256)), TARGET)).rows
+    (row,) = (row for row in rows if row.axis == "r0")
+    (a, b) = row.uses["p1"], row.uses["p2"]
+    assert (a.bytes, a.lines, a.level, a.cell) == ("1 KiB", "", "L1", ["1K", "L1"])
+    assert (b.bytes, b.lines, b.level, b.cell) == ("1 KiB", "16 KiB", "L2", ["16K", "L2"])
+    assert b.held == 256 << 10, "as much as all that lies between them"

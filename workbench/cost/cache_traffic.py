@@ -163,8 +163,7 @@ class Traffic:
             for access in self._of(statement):
                 places.setdefault((access.buffer, access.writes), []).append(access.flat)
         footprints = {
-            key: _buffer_use(key[0], flats, inside, self.line_bytes)
-            for key, flats in places.items()
+            key: buffer_use(key[0], flats, inside, self.line_bytes) for key, flats in places.items()
         }
         self._uses[node, whole] = footprints
         return footprints
@@ -175,9 +174,10 @@ class Traffic:
         return self._accesses[statement]
 
 
-def _buffer_use(
+def buffer_use(
     buffer: UOp, flats: Sequence[UOp], inside: Collection[UOp], line_bytes: int
 ) -> BufferUse:
+    """Return the lines of a buffer that `flats` touch while the ranges `inside` run."""
     itemsize, size = buffer.dtype.itemsize, size_of(buffer)
     line_runs = runs(flats, inside, max(1, line_bytes // itemsize))
     count = sum(n * _lines(k * itemsize, line_bytes) for n, k, _ in line_runs)

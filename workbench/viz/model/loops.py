@@ -18,10 +18,11 @@ from textwrap import indent
 from msgspec.structs import replace
 
 from workbench.backends.device import Device
-from workbench.backends.native.machine import caches, level_of
+from workbench.backends.native.machine import MEMORY, cache_ways, caches, level_of, line_bytes
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
 from workbench.base.trace import Match, PassRecord, unobserved
+from workbench.cost.cache_traffic import WAYS, BufferUse, buffer_use
 from workbench.ir.nest.accesses import (
     MemoryAccess,
     accesses,
@@ -203,14 +204,28 @@ def _use_row(buffer: UOp, indexes: Sequence[UOp], inside: set[UOp], axis: UOp) -
     count, steps = touched(indexes, inside, size_of(buffer)), strides(indexes, axis)
     size_bytes = count.elements * buffer.dtype.itemsize
     text = ("" if count.exact else "<= ") + bytes_text(size_bytes)
-    level = level_of(size_bytes, caches())
-    return UseRow(
-        "varies" if steps is None else ",".join(map(str, steps)),
-        text,
-        size_bytes,
-        level,
-        [brief_bytes(text), (level or "")[:MOST_LETTERS]],
-    )
+    use = buffer_use(buffer, indexes, inside, line_bytes())
+    stride = "varies" if steps is None else ",".join(map(str, steps))
+    apart = use.lines * use.line_bytes
+    if apart < size_bytes + 2 * use.line_bytes:  # side by side
+        level = level_of(size_bytes, caches())
+        cell = [brief_bytes(text), (level or "")[:MOST_LETTERS]]
+        return UseRow(stride, text, size_bytes, level, cell)
+    level, held = _level_of_lines(use)
+    lines = bytes_text(apart)
+    cell = [brief_bytes(lines), (level or "")[:MOST_LETTERS]]
+    return UseRow(stride, text, size_bytes, level, cell, lines, held)
+
+
+def _level_of_lines(use: BufferUse) -> tuple[str | None, int]:
+    """Return the smallest cache that holds all lines of a buffer in use, with the bytes of it that
+    they occupy: more than their own where they compete for a few sets."""
+    ways = dict(cache_ways())
+    for level, size in caches():
+        held = use.bytes_of(size, ways.get(level, WAYS))
+        if held <= size:
+            return level, held
+    return (MEMORY if caches() else None), use.lines * use.line_bytes
 
 
 def _buffer_row(buffer: UOp, written: bool, read: bool) -> BufferRow:

@@ -220,7 +220,9 @@ export interface BufferRow {
 /**
  * How a loop uses a buffer: the `stride` of its accesses in elements ("varies": no single
  * one), and the bytes that it touches, in words and as `n`; the cache `level` can hold them
- * (null: no level is known). `cell` has bytes and level in a few letters.
+ * (null: no level is known). `cell` has bytes and level in a few letters. Where the elements
+ * lie apart, `lines` has the bytes of their cache lines in words, which stand in `cell`, and
+ * `held` the bytes of the cache that these occupy.
  */
 export interface UseRow {
   stride: string;
@@ -228,6 +230,8 @@ export interface UseRow {
   n: number;
   level: string | null;
   cell: Array<string>;
+  lines?: string;
+  held?: number;
 }
 
 /**

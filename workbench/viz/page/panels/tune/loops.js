@@ -142,7 +142,8 @@ function useCell(app, row, use) {
   if (!use) return h("span", { class: "wb-use" });
   const [bytes, cacheName] = use.cell;
   const cache = app.record.machine.caches.find(([name]) => name === use.level);
-  const share = cache ? Math.min(1, use.n / cache[1]) : 1;
+  const share = cache ? Math.min(1, (use.held || use.n) / cache[1]) : 1;
+  const inLines = use.lines ? ` in ${use.lines} of cache lines` : "";
   const level = use.level
     ? `, ${
       cache ? `${Math.max(1, Math.round(share * 100))}% of ${use.level}` : "larger than the caches"
@@ -157,7 +158,7 @@ function useCell(app, row, use) {
     "span",
     {
       class: "wb-use",
-      title: `${stride}${vector}; ${use.bytes} touched by one run of this loop${level}`,
+      title: `${stride}${vector}; ${use.bytes}${inLines} touched by one run of this loop${level}`,
     },
     h("span", { class: "wb-stride" }, isVector ? "1 vec" : use.stride),
     h("span", { class: "wb-touched" }, bytes),
