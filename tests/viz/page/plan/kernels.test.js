@@ -2,11 +2,13 @@
 
 import assert from "node:assert/strict";
 import {
+  checkedVariants,
   drawnKernels,
   equalKernels,
   kernelGroups,
   kernelWork,
   sharedModule,
+  timedCount,
   togetherWork,
   toldApart,
   workShare,
@@ -22,12 +24,15 @@ const ROWS = [
   ["sum", 3, 1e-6, null, 4096],
 ];
 
+const variant = (kernel, name, timing = null, row = {}) => ({ kernel, name, timing, ...row });
+
 function recordOf(rows = ROWS) {
   return {
     kernels: rows.map(([title, , , , bytes], k) => ({
       title,
       name: `r_${k}`,
       bytes,
+      root: k,
       line: k % 2,
       module: "",
       modules: [],
@@ -35,6 +40,9 @@ function recordOf(rows = ROWS) {
       draws_numbers: title === "random",
     })),
     lines: [{ where: "In[1]:1" }, { where: "In[2]:5" }],
+    variants: rows.map((_, k) => variant(k, "plain")),
+    devices: [],
+    device: "LLVM",
     plan: {
       runs: rows.map(([, like, measured_s, predicted_s]) => ({ like, measured_s, predicted_s })),
     },
@@ -44,9 +52,48 @@ function recordOf(rows = ROWS) {
 Deno.test("a kernel has the time of those that are equal to it, measured or else predicted", () => {
   const work = kernelWork(recordOf());
   assert.deepEqual(work.map(workTime), ["2.00 µs", "~3.00 µs", "~3.00 µs", "1.00 µs"]);
-  assert.deepEqual(work.map(workShare), ["22%", "33%", "33%", "11%"]);
+  assert.deepEqual(work.map(workShare), ["~22%", "~33%", "~33%", "~11%"]);
+  assert.equal(timedCount(work), "2 of 4 timed");
   assert.equal(workTotal(work), "~9.00 µs, 22 KiB");
   assert.equal(workTotal([work[0], work[3]]), "3.00 µs, 6 KiB");
+});
+
+Deno.test("a kernel has the newest time of its variant with the default opts", () => {
+  const record = recordOf();
+  const shown = (timing, name = "auto") => {
+    record.variants[4] = variant(0, name, timing);
+    const [{ name: named, mark, ...work }] = kernelWork(record);
+    return [named, workTime({ mark, ...work }), mark, work.seconds];
+  };
+  assert.deepEqual(shown({ median_s: 7e-6 }), ["auto", "7.00 µs", "", 7e-6], "timed again");
+  const busy = { median_s: 8e-6, had: 0.1 };
+  assert.deepEqual(shown(busy), ["auto", "~8.00 µs", "busy", 2e-6], "shares are of the other");
+  const earlier = { median_s: 9e-6, earlier: true };
+  assert.deepEqual(shown(earlier), ["auto", "~9.00 µs", "earlier", 2e-6]);
+  assert.deepEqual(shown(busy, "mine"), ["auto", "2.00 µs", "", 2e-6], "no other variant's");
+  assert.deepEqual(shown({ median_s: 7e-6, emulator: true })[1], "2.00 µs");
+  record.device = "GPU";
+  record.devices = [{ name: "GPU", groups: true }, { name: "LLVM" }];
+  record.variants[5] = variant(0, "auto", busy, { default_of: "LLVM" });
+  const here = shown({ median_s: 5e-6 }, "auto on GPU");
+  assert.deepEqual(here, ["auto on GPU", "5.00 µs", "", 5e-6]);
+});
+
+Deno.test("a kernel whose default opts are none has the time of plain, by that name", () => {
+  const record = recordOf();
+  record.variants[0] = variant(0, "plain", { median_s: 2e-6 });
+  record.variants[1] = variant(1, "plain", { median_s: 4e-5 });
+  const work = kernelWork(record);
+  assert.deepEqual(work.map(({ name }) => name), ["plain", "auto", "auto", "auto"]);
+  assert.equal(workTime(work[1]), "~3.00 µs", "predicted for auto");
+});
+
+Deno.test("a verdict on edited source is none on the kernel", () => {
+  const { variants } = recordOf();
+  const ok = { check: { ok: true } };
+  variants.push(variant(0, "edited 1", null, { check: { ok: false }, edited: true }));
+  variants.push(variant(0, "auto", null, ok), variant(1, "auto", null, ok));
+  assert.deepEqual(checkedVariants({ variants }, [0]), [variants[5]]);
 });
 
 Deno.test("without one of the times there is no sum of them", () => {
@@ -55,6 +102,7 @@ Deno.test("without one of the times there is no sum of them", () => {
   assert.equal(workTime(work[3]), "");
   assert.equal(togetherWork(work).seconds, null);
   assert.equal(workTotal(work), "22 KiB");
+  assert.deepEqual(work.map(workShare), ["", "", "", ""]);
   assert.equal(workTotal([]), "0 B");
 });
 

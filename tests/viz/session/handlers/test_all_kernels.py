@@ -100,6 +100,26 @@ def test_a_disturbed_time_is_none_of_the_kernels(
     assert all(runs[k]["measured_s"] and not runs[k]["busy"] for k in firsts)
 
 
+def test_a_kernel_timed_again_gives_its_variant_the_time(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are shown: an older one of the variant would contradict that of the kernel."""
+    handle(session, "auto", kernel=0)
+    auto = len(session.record.variants) - 1
+    disturbed = {"samples": [0.3], "shares": [0.1]}
+    with monkeypatch.context() as patch:
+        patch.setattr(measurement, "Samples", Samples)
+        patch.setattr(measurement, "ask", lambda *_: {"kernels": [disturbed]})
+        handle(session, "measure", variants=[auto])
+    before = session.row(auto).timing
+    assert before is not None and before.had is not None
+    runs = handle(session, "kernels")
+    timing = session.row(auto).timing
+    assert timing is not None and timing.had is None
+    assert runs[0]["measured_s"] == timing.median_s
+    assert session.row(0).timing is None, "a variant without a time gets none"
+
+
 def test_times_are_there_again_with_their_device(session: Session) -> None:
     """Measured ones, of kernels that have no variant with the default opts, too."""
     before = handle(session, "kernels")

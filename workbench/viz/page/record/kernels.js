@@ -1,33 +1,95 @@
 // Numbers of the kernels of a plan: time, share and bytes of each, totals, and phases of training.
 
 import { bytesText, hasWords, secondsText } from "../base/text.js";
+import { isOfOtherDevice } from "./variants.js";
 
-/** @import { KernelRow, PageRecord, PhaseRow, PlanPicture } from "../record.d.ts" */
+/** @import { KernelRow, PageRecord, PhaseRow, PlanPicture, TimingRow } from "../record.d.ts" */
+/** @import { VariantRow } from "../record.d.ts" */
 
-/** The cost of a kernel: seconds, null if no time is known; whether they were measured; its share
- * of the seconds of all; bytes; and whether a busy machine disturbed the time, so that the seconds
- * are predicted.
+/** What a time is, if not measured in this session on an idle machine.
+ * @typedef {"" | "busy" | "predicted" | "earlier"} TimeMark */
+
+/** The cost of a kernel with the default opts: seconds, null if no time is known, and whether they
+ * were measured; the newest time, as its variant (`name`) has it, also one that a busy machine
+ * disturbed; its share of the seconds of all, and whether some of these are only predicted while
+ * others were measured; bytes.
  * @typedef {{
- *   seconds: number | null, isMeasured: boolean, share: number | null, bytes: number, isBusy: boolean
+ *   seconds: number | null, isMeasured: boolean, newest: number | null, mark: TimeMark,
+ *   name: string, share: number | null, isMixed: boolean, bytes: number
  * }} Work */
 
 /** The cost of each kernel of a record.
  * @param {PageRecord} record
  * @returns {Work[]} */
-export function kernelWork({ kernels, plan: { runs } }) {
+export function kernelWork(record) {
+  const { kernels, plan: { runs } } = record;
+  const variants = defaultVariants(record);
+  const measured = runs.map((run, k) => settled(variants[k]?.timing) ?? run.measured_s);
   const rows = kernels.map(({ bytes }, k) => {
     const like = runs[runs[k].like];
-    const measured_s = runs[k].measured_s ?? like.measured_s;
+    const measured_s = measured[k] ?? measured[runs[k].like];
     const isMeasured = measured_s !== null;
     const isBusy = !isMeasured && Boolean(runs[k].busy || like.busy);
-    return { seconds: measured_s ?? like.predicted_s, isMeasured, isBusy, bytes };
+    const seconds = measured_s ?? like.predicted_s;
+    const timing = variants[k]?.timing;
+    /** @type {TimeMark} */
+    const mark = timing ? timingMark(timing) : isBusy ? "busy" : isMeasured ? "" : "predicted";
+    const newest = timing ? timing.median_s : seconds;
+    return { seconds, isMeasured, newest, mark, name: variants[k]?.name ?? AUTO, bytes };
   });
-  const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0);
+  const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? NaN), 0); // NaN: one is unknown
+  const count = rows.filter(({ isMeasured }) => isMeasured).length;
+  const isMixed = count > 0 && count < rows.length;
   return rows.map((row) => ({
     ...row,
+    isMixed,
     share: all && row.seconds !== null ? row.seconds / all : null,
   }));
 }
+
+const AUTO = "auto";
+
+/** @type {(timing: TimingRow) => TimeMark} */
+const timingMark = ({ had = null, earlier }) => had !== null ? "busy" : earlier ? "earlier" : "";
+
+/** The seconds of a timing of this session that nothing disturbed.
+ * @param {TimingRow | null | undefined} timing */
+const settled = (timing) => timing && !timingMark(timing) ? timing.median_s : null;
+
+/** The variant of each kernel with the default opts of the record's device, where it was timed
+ * there; that without opts where those are the default opts.
+ * @param {PageRecord} record
+ * @returns {(VariantRow | null)[]} */
+function defaultVariants(record) {
+  const { kernels, variants, device, plan: { runs } } = record;
+  const names = [AUTO, `${AUTO} on ${device}`];
+  const isTimed = (/** @type {VariantRow} */ { timing }) =>
+    timing && !timing.emulator && !timing.machine;
+  /** @type {Map<number, VariantRow>} */
+  const autos = new Map();
+  for (const row of variants) {
+    const isAuto = names.includes(row.name) && !row.edited && !row.deleted;
+    if (isAuto && !isOfOtherDevice(record, row)) autos.set(row.kernel, row);
+  }
+  return kernels.map(({ root }, k) => {
+    const auto = autos.get(k);
+    if (auto) return isTimed(auto) ? auto : null;
+    const plain = variants[root], timing = plain?.timing;
+    if (!timing || !isTimed(plain)) return null;
+    const { busy, measured_s } = runs[k];
+    const isRun = measured_s === timing.median_s || (busy && timingMark(timing) === "busy");
+    return isRun ? plain : null;
+  });
+}
+
+/** The checked variants of kernels as the device of the record runs them: source that was edited has
+ * a device, and a verdict, of its own.
+ * @param {PageRecord} record
+ * @param {number[]} places */
+export const checkedVariants = ({ variants }, places) =>
+  variants.filter(({ kernel, check, edited, deleted }) =>
+    places.includes(kernel) && check && !edited && !deleted
+  );
 
 /** The cost of several kernels together; without seconds if those of one are unknown.
  * @param {Work[]} rows
@@ -42,24 +104,40 @@ export function togetherWork(rows) {
       },
       0,
     );
+  const has = (/** @type {TimeMark} */ mark) => rows.some((row) => row.mark === mark);
+  const isOne = rows.every(({ name }) => name === rows[0].name);
   return {
     seconds: rows.length ? sum((row) => row.seconds) : null,
     isMeasured: rows.every((row) => row.isMeasured),
+    newest: rows.length ? sum((row) => row.newest) : null,
+    mark: MARKS.find(has) ?? "",
+    name: rows.length && isOne ? rows[0].name : AUTO,
     share: rows.length ? sum((row) => row.share) : null,
+    isMixed: rows.some((row) => row.isMixed),
     bytes: sum((row) => row.bytes) ?? 0,
-    isBusy: rows.some((row) => row.isBusy),
   };
 }
 
-/** "1.20 ms", or "~1.20 ms" where it is predicted; "" where it is unknown.
- * @param {Work} work */
-export const workTime = ({ seconds, isMeasured }) =>
-  seconds === null ? "" : `${isMeasured ? "" : "~"}${secondsText(seconds)}`;
+/** @type {TimeMark[]} */
+const MARKS = ["busy", "predicted", "earlier"];
 
-/** "12%", of the time of all kernels; "" where it is unknown.
+/** The newest time: "1.20 ms", or "~1.20 ms" where it has a mark; "" where it is unknown.
  * @param {Work} work */
-export const workShare = ({ share }) =>
-  share === null ? "" : share < 0.01 ? "<1%" : `${Math.round(share * 100)}%`;
+export const workTime = ({ newest, mark }) =>
+  newest === null ? "" : `${mark ? "~" : ""}${secondsText(newest)}`;
+
+/** "12%", of the time of all kernels; "~12%" while some of these are timed, and others predicted; ""
+ * where it is unknown.
+ * @param {Work} work */
+export const workShare = ({ share, isMixed }) =>
+  share === null ? "" : share < 0.01 ? "<1%" : `${isMixed ? "~" : ""}${Math.round(share * 100)}%`;
+
+/** "21 of 48 timed" while some kernels are, and others are not; else "".
+ * @param {Work[]} work of all kernels */
+export function timedCount(work) {
+  const count = work.filter(({ isMeasured }) => isMeasured).length;
+  return count && count < work.length ? `${count} of ${work.length} timed` : "";
+}
 
 /** "1.20 ms, 40 MiB": of several kernels together.
  * @param {Work[]} rows */

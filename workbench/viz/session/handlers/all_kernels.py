@@ -15,6 +15,7 @@ from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.variant import CheckRow
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord
+from workbench.viz.session.opt_text import run_name
 from workbench.worker.client import TaskStopped, Worker
 
 # --------------------------------------------------------------------------------------------------
@@ -89,10 +90,31 @@ def _time(session: LiveRecord, worker: Worker, places: Sequence[int]) -> None:
                 samples = row.warm
                 median_s = samples.median_s
                 mine.runs.set_time(number, median_s, samples.spread_s / median_s, samples.had)
+        autos = [
+            (_timed_auto(session, number), task, row)
+            for number, task, row in zip(places, tasks, rows, strict=True)
+        ]
+        found = [(auto, task, row) for auto, task, row in autos if auto is not None]
+        candidates = [(auto, task) for auto, task, _ in found]
+        measurement.set_timings(session, candidates, [row for _, _, row in found], run_name())
         session.send_changes()
     errors = [row.error for row in rows if row.error is not None]
     if len(errors) == len(rows):
         raise errors[0].as_error()
+
+
+def _timed_auto(session: LiveRecord, number: int) -> int | None:
+    """Return the variant of a kernel with the default opts if it has a time, which is then older
+    than that of the kernel: both are shown, and must not differ."""
+    ast = session.recorder.runs.default(number).ast
+    return next(
+        (
+            v for v, row in enumerate(session.record.variants)
+            if row.kernel == number and row.timing is not None
+            and not row.edited and not row.deleted and session.kernels[v].ast is ast
+        ),
+        None,
+    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------------------

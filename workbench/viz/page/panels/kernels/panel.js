@@ -11,6 +11,7 @@ import { elementsOf, h, recordText, refill } from "../../base/elements.js";
 import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
 import {
+  checkedVariants,
   drawnKernels,
   kernelColour,
   kernelGroups,
@@ -18,6 +19,7 @@ import {
   ONLY_DRAW,
   phasesOf,
   sharedModule,
+  timedCount,
   togetherWork,
   toldApart,
   withoutPhases,
@@ -136,11 +138,14 @@ function totalText(app) {
   const work = kernelWork(app.record);
   if (!work.length) return null;
   const predicted = work.filter(({ isMeasured }) => !isMeasured).length;
+  const count = timedCount(work);
   const title = [
     "one run of each kernel with the default opts, warm: the sum of their times; the bytes that they read and write",
     predicted && `~: predicted for ${predicted} of ${work.length}`,
+    count && "the shares are exact once all are timed",
   ];
-  const text = work.length > 1 ? workTotal(work) : String(work.length);
+  const total = [workTotal(work), count].filter(Boolean).join(", ");
+  const text = work.length > 1 ? total : String(work.length);
   return h("span", { class: "wb-quiet", title: title.filter(Boolean).join("\n") }, text);
 }
 
@@ -178,12 +183,11 @@ const wholeCheck = (check) =>
     `${check.ok ? "✓" : "✗"} ${check.text.split("; ")[0]}`,
   );
 
-/** ✓ or ✗ by the checked variants of kernels, each verdict with its name.
+/** ✓ or ✗ by the checked variants of kernels that were not edited, each verdict with its name.
  * @param {App} app
  * @param {number[]} places */
 function checkMark(app, places) {
-  const checked = places.flatMap((k) => app.variantsOf(k)).map((at) => app.record.variants[at])
-    .filter((row) => row.check);
+  const checked = checkedVariants(app.record, places);
   if (!checked.length) return null;
   const ok = checked.every((row) => row.check?.ok);
   const title = checked.map((row) => `${row.name}: ${row.check?.text}`).join("\n");
@@ -292,18 +296,25 @@ function kernelRow(app, row, all, toggle) {
       recordText(isDrawn ? ONLY_DRAW : title.join(" "), "wb-clip"),
       module && recordText(module, "wb-kernel-module wb-clip"),
       line && recordText(line.where, "wb-quiet wb-clip"),
-      work.seconds !== null && h(
-        "span",
-        { class: "wb-quiet wb-small wb-kernel-opts", "data-term": work.isBusy ? BUSY : null },
-        work.isBusy ? BUSY : "auto",
-      ),
-      h("span", { class: "wb-figure wb-kernel-time" }, workTime(work)),
+      h("span", { class: "wb-figure wb-kernel-time" }, ...timeOf(work)),
       h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
       h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),
     ),
     { ...lineLink(lines), kernels: places },
   );
 }
+
+/** The variant, its newest time, and whether that was disturbed: together in any width, since a time
+ * without its variant may be taken for that of another one.
+ * @param {Work} work */
+const timeOf = (work) =>
+  work.newest === null ? [] : [
+    recordText(work.name, "wb-quiet wb-small", MOST_NAME),
+    ` ${workTime(work)}`,
+    work.mark === BUSY && h("span", { class: "wb-quiet wb-small", "data-term": BUSY }, ` ${BUSY}`),
+  ];
+
+const MOST_NAME = 16; // characters of the name of a variant
 
 /** @param {Row} row */
 const countOf = ({ places, isDrawn }) => `${places.length} ${isDrawn ? "kernels" : "×"}`;
@@ -313,8 +324,15 @@ const linesOf = ({ line, inner }) => line === null ? [] : [line, ...inner];
 
 /** @param {Work} work */
 const timeInWords = (work) =>
-  work.seconds !== null &&
-  `${work.isMeasured ? "" : "predicted "}${workTime(work)} with the default opts`;
+  work.newest !== null &&
+  `${workTime(work)} with the default opts${MARK_WORDS[work.mark]}`;
+
+const MARK_WORDS = {
+  "": "",
+  busy: ", on a busy machine",
+  predicted: ", predicted",
+  earlier: ", measured earlier",
+};
 
 /** @param {Row} row */
 const clickInWords = ({ places, isOpen }) =>

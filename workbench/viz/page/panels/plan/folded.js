@@ -217,7 +217,7 @@ function unitTexts(record, unit, work) {
     isFold
       ? `${title}: ${plural(places.length, "kernel")}, ${kernelNumbers(places)}`
       : `kernel ${places[0] + 1}: ${title}`,
-    time && `${time}${own.isMeasured ? "" : " (predicted)"}, ${share} of the time of all kernels`,
+    time && `${time}${own.mark && ` (${own.mark})`}, ${share} of the time of all kernels`,
     [...new Set(places.flatMap((k) => kernels[k].phases))].join(" and "),
     `reads and writes ${bytes}`,
     isFold || plan.nodes.length ? "click: unfold" : "",
