@@ -15,7 +15,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import observer, unobserved
 from workbench.cost.predicted_cost import predicted_cost
-from workbench.ir.nest.estimates import estimate
+from workbench.ir.nest.estimates import least_operations
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import opts_from_code, with_opts_from_code
 from workbench.ir.opt.heuristic.default_opts import Propose, heuristic
@@ -122,7 +122,7 @@ def _least_s(kernel: UOp, target: Target) -> float:
     assert hardware is not None
     sums = [n.dtype.name for n in reduces(kernel)]
     rate = max([hardware.peak(each) for each in ("float32", *sums)])
-    return estimate(kernel).flops / rate + hardware.launch_s
+    return least_operations(kernel) / rate + hardware.launch_s
 
 
 def _with_reason(result: DefaultOpts, best: Proposal, first: Proposal) -> DefaultOpts:

@@ -11,7 +11,9 @@ import pytest
 
 from tests.kernel.executed import executed
 from workbench import Kernel, Opt, OptOps, Tensor, explore
+from workbench.ir.nest.estimates import least_operations
 from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 
 Array = np.ndarray[Any, Any]
 
@@ -197,3 +199,27 @@ def test_gigabytes_a_second_are_of_what_is_touched() -> None:
     timing = kernel.time(budget_s=0.01)
     moved = timing.gbytes_per_s * 1e9 * timing.median_s
     assert moved == pytest.approx(2 * 4 * 64)
+
+
+RECOMPUTED: dict[str, Callable[[Tensor], Tensor]] = {
+    "sums of columns": lambda x: x / x.sum(axis=0),
+    "sums of rows": lambda x: x / x.sum(axis=1, keepdim=True),
+    "sums of sums": lambda x: x + (x * x.sum(axis=0)).sum(axis=1, keepdim=True),
+    "a row's factor": lambda x: x / (x[0] + 1),
+    "a column's factor": lambda x: x / (x[:, :1] + 1),
+    "a sum of all": lambda x: x - x.sum(),
+    "a factor in a sum": lambda x: (x * (x[0] + 1)).sum(axis=1),
+}
+
+
+@pytest.mark.parametrize("name", RECOMPUTED)
+@pytest.mark.parametrize("stored", [False, True])
+def test_operations_are_those_that_the_planned_loops_execute(name: str, stored: bool) -> None:
+    """A value in a loop that it does not depend on is computed in each round, as it was planned."""
+    ex = explore(RECOMPUTED[name](zeros(8, 20)))
+    choices: dict[UOp | Tensor, bool | None]
+    choices = {d.node: stored for d in ex.decisions if d.estimates}
+    for kernel in ex.replan(choices).kernels:
+        counts = kernel.counts
+        assert kernel.estimates.flops == 2 * counts.fmas + counts.other
+        assert least_operations(kernel.original) <= kernel.estimates.flops

@@ -20,7 +20,7 @@ from workbench.base.terminal import Displayed
 from workbench.ir.nest.accesses import idle_lanes
 from workbench.ir.node.exact_range import IndexSteps, Step, index_steps, index_values, terms
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops
-from workbench.ir.node.uop import UOp, leaves, split_gate
+from workbench.ir.node.uop import UOp, closed, leaves, split_gate
 from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
@@ -238,11 +238,12 @@ def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Estimates(Displayed):
-    """Operations and bytes of the algorithm. `flops` counts arithmetic operations and comparisons
-    of values (an FMA is two), each once per point of the axes that it depends on. Selections, casts
-    and moves of values, index arithmetic and conditions on axes are not counted. `bytes` counts
-    each element that is read or written once; if the index is data, each read counts as another
-    element: an upper bound."""
+    """Operations and bytes of a kernel as it was planned, before opts. `flops` counts arithmetic
+    operations and comparisons of values (an FMA is two), each as often as the loops compute it: a
+    sum that is computed again for each of its users counts each time. Selections, casts and moves
+    of values, index arithmetic and conditions on axes are not counted. `bytes` counts each element
+    that is read or written once; if the index is data, each read counts as another element: an
+    upper bound."""
 
     flops: int
     bytes: int
@@ -274,7 +275,19 @@ class Counts(Displayed):
 
 def estimate(kernel: UOp) -> Estimates:
     """Return the Estimates of a kernel (a SINK) without opts: these may add work, as PADTO does."""
-    flops = 0
+    loops = _PlannedLoops(kernel)
+    flops = sum(each * loops.trips(ranges) for each, ranges in _operations(kernel))
+    return Estimates(flops, _bytes(kernel))
+
+
+def least_operations(kernel: UOp) -> int:
+    """Return the operations of a kernel if each value is computed once per point of the axes that
+    it depends on: no order of its loops has fewer."""
+    return sum(each * math.prod(r.extent for r in axes) for each, axes in _operations(kernel))
+
+
+def _operations(kernel: UOp) -> Iterator[tuple[int, frozenset[UOp]]]:
+    """Yield the operations of each node of a kernel, with the axes that it depends on."""
     places: set[UOp] = set()  # of axes alone: indexes and conditions
     nodes = kernel.toposort()
     choices = [n.src[0] for n in nodes if n.op is Ops.WHERE and n.src[0].is_of_axes]
@@ -286,12 +299,52 @@ def estimate(kernel: UOp) -> Estimates:
             if all(s.dtype.kind == "index" or s in places for s in node.src):
                 places.add(node)
             elif node.op is not Ops.WHERE:
-                each = 2 if node.op is Ops.FMA else 1
-                flops += each * math.prod(r.extent for r in node.ranges)
+                yield 2 if node.op is Ops.FMA else 1, node.ranges
         elif node.op is Ops.REDUCE:
-            inside = node.src[0].ranges.union(node.src[1:])
-            flops += math.prod(r.extent for r in inside)
-    return Estimates(flops, _bytes(kernel))
+            yield 1, node.src[0].ranges.union(node.src[1:])
+
+
+class _PlannedLoops:
+    """The loops around the values of a kernel without opts. A value is computed in the innermost
+    loop of those that it depends on, so again in each round of a loop around that: a sum of columns
+    whose user's outer loop is over rows is computed for every row."""
+
+    def __init__(self, kernel: UOp) -> None:
+        self._places = {name: place for place, name in enumerate(kernel.arg.order)}
+        nodes = kernel.toposort()
+        self._stores = {self._sorted(n.src[1:]) for n in nodes if n.op is Ops.END}
+        self._closing: dict[UOp, list[UOp]] = {}
+        for node in nodes:
+            if node.op in (Ops.REDUCE, Ops.STAGE):
+                for axis in closed(node):
+                    self._closing.setdefault(axis, []).append(node)
+        self._around: dict[frozenset[UOp], frozenset[UOp]] = {}
+
+    def trips(self, axes: frozenset[UOp]) -> int:
+        """Return how often a value that depends on `axes` is computed."""
+        return math.prod(axis.extent for axis in self._loops(axes))
+
+    def _loops(self, axes: frozenset[UOp]) -> frozenset[UOp]:
+        if axes not in self._around:
+            self._around[axes] = axes  # while it is searched: axes may be closed by several nodes
+            self._around[axes] = self._find(axes)
+        return self._around[axes]
+
+    def _find(self, axes: frozenset[UOp]) -> frozenset[UOp]:
+        found = set(axes)
+        for axis in axes:
+            for node in self._closing.get(axis, ()):
+                own = self._sorted(closed(node))
+                found |= {*own[: own.index(axis)], *self._loops(node.ranges)}
+        outer = frozenset(axis for axis in axes if axis not in self._closing)
+        for store in self._stores:
+            if outer and outer.issubset(store):
+                found.update(store[: 1 + max(map(store.index, outer))])
+        return frozenset(found)
+
+    def _sorted(self, axes: Iterable[UOp]) -> tuple[UOp, ...]:
+        """Return axes as loops, outermost first."""
+        return tuple(sorted(axes, key=lambda axis: self._places.get(axis.axis_name, -1)))
 
 
 def _bytes(kernel: UOp) -> int:
