@@ -355,9 +355,21 @@ class Compare {
     const rows = variants.flatMap((place) => rowAt(app.record.variants, place) ?? []);
     const first = reply.side && app.partner ? app.partner.variant() : rows[0];
     const sections = first
-      ? [measured([first, ...rows.slice(1)]), ...reply.sections]
+      ? [measured([first, ...rows.slice(1)], this.#places(reply)), ...reply.sections]
       : reply.sections;
     return sections.map((section) => this.#section(section, reply.names));
+  }
+
+  /** Which kernel of its plan each side is: "kernel 2 of 2"; empty if both are of one plan.
+   * @param {CompareReply} reply
+   * @returns {string[]} */
+  #places({ side }) {
+    const { record, view: { kernel } } = this.app;
+    const other = this.app.partner?.record;
+    if (!side || !other || side.kernel === null || kernel === null) return [];
+    const [one, many] = [other.kernels.length, record.kernels.length];
+    if (one === 1 && many === 1) return [];
+    return [`kernel ${side.kernel + 1} of ${one}`, `kernel ${kernel + 1} of ${many}`];
   }
 
   /**
@@ -408,13 +420,19 @@ function rulesOf(app) {
   return [...new Set(rows.filter((row) => !row.is_fixed).map(({ name }) => name))].sort();
 }
 
-/** What was measured of variants: times, beside the first, and answers.
+/** What was measured of variants: times, beside the first, and answers. Where one is only predicted,
+ * the predictions of all stand there, since a measured time is not compared with a predicted one.
  * @param {VariantRow[]} rows
+ * @param {string[]} places which kernel of its plan each is, where the plans differ
  * @returns {ComparedSection} */
-function measured(rows) {
-  const times = rows.map(({ timing, cost }) =>
-    timing ? timingText(timing) : cost ? `predicted ${secondsText(cost.predicted_s)}` : "not timed"
-  );
+function measured(rows, places) {
+  const isMixed = rows.some(({ timing }) => timing) && rows.some(({ timing }) => !timing);
+  const times = rows.map(({ timing, cost }, i) => {
+    const predicted = cost && `predicted ${secondsText(cost.predicted_s)}`;
+    const own = timing && `${isMixed ? "measured " : ""}${timingText(timing)}`;
+    const text = [own, (!own || isMixed) && predicted].filter(Boolean).join("; ") || "not timed";
+    return places[i] ? `${places[i]}: ${text}` : text;
+  });
   const ratios = rows.map((row, place) => (place ? speedText(row.timing, rows[0].timing) : ""));
   const checks = rows.map(({ check }) => (check ? checkedText(check) : "not checked"));
   const bounds = rows.map(({ bound }) => bound ?? "");
