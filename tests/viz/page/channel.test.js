@@ -123,24 +123,3 @@ Deno.test("why Python does not answer is a sentence", async () => {
   assert.ok(again.app.live === "silent" && again.channel.silence.includes(error.because));
   assert.deepEqual([app.live, sent], ["silent", []]);
 });
-
-Deno.test("news that nobody waits for are drawn together; what is asked for is drawn at once", async () => {
-  const { app, channel } = live();
-  const { now } = performance;
-  performance.now = () => 1000; // however long the machine takes
-  const drawn = [];
-  app.on((changes) => drawn.push([app.record.n, ...changes]));
-  const drawnUntil = (n) => new Promise((done) => app.on(() => app.record.n === n && done()));
-  const last = drawnUntil(5);
-  for (const n of [2, 3, 4, 5]) await channel.receive({ patch: patchOf(n) });
-  assert.deepEqual(drawn, [[2, "answers", "record"]]);
-  await last;
-  assert.deepEqual(drawn.slice(1), [[5, "record"]]);
-  await channel.receive({ patch: patchOf(6) });
-  app.select({ mode: "plan" });
-  await Promise.resolve();
-  assert.deepEqual(drawn.slice(2), [[6, "record", "mode"]], "with what the reader does");
-  await new Promise((done) => setTimeout(done, 300));
-  assert.equal(drawn.length, 3, "and not again");
-  performance.now = now;
-});

@@ -121,17 +121,15 @@ export class Channel {
     // an error may be that there is no record any more
     const isRefused = isAnswer && !message.ok && app.live === "silent";
     if (isAnswer ? !isRefused : app.live === "unknown") this.setLive("live");
-    const isNews = !isAnswer && !this.hasAsked();
     if ("patch" in message && message.patch) {
-      if (isNews) this.tellReplaced(message.patch);
-      this.takePatch(message.patch, isNews);
+      if (!isAnswer && !this.hasAsked()) this.tellReplaced(message.patch);
+      this.takePatch(message.patch);
     }
     const whole = wholeRecord(message);
     if (whole.record) await this.takeRecord(whole.record, isAnswer);
     if ("status" in message) {
       app.status = message.status.task ? message.status : null;
-      if (isNews) app.news("status");
-      else app.changed("status");
+      app.changed("status");
     }
     const entry = isAnswer && message.id !== null && this.waiting.get(message.id);
     if (entry) this.waiting.delete(message.id ?? 0);
@@ -179,14 +177,13 @@ export class Channel {
   }
 
   /** Apply a numbered patch once, and only if all before it have arrived.
-   * @param {RecordPatch} patch
-   * @param {boolean} isNews */
-  takePatch(patch, isNews) {
+   * @param {RecordPatch} patch */
+  takePatch(patch) {
     const { record } = this.app;
     const number = patch.set.find(([path]) => path.length === 1 && path[0] === "n")?.[1];
-    if (typeof number !== "number") return this.app.patch(patch, isNews);
+    if (typeof number !== "number") return this.app.patch(patch);
     const next = (record.n ?? number - 1) + 1;
-    if (number === next) this.app.patch(patch, isNews);
+    if (number === next) this.app.patch(patch);
     else if (number > next) this.ping(record.n);
   }
 

@@ -15,8 +15,6 @@ import { Channel } from "./channel.js";
 /** @import { AnyRequest, CompareReply, ErrorWords, KernelRow, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
 /** @import { Changes, Column, Constants, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
 
-const NEWS_EVERY_MS = 250;
-
 /** The view of a page that opens.
  * @type {View} */
 export const START = {
@@ -125,10 +123,6 @@ export class App {
   /** @type {Changes} */
   #changes = new Set();
   #isHeld = false;
-  #isDue = false; // they are reported when the present task ends
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #newsTimer;
-  #reportedAt = -Infinity;
 
   /** `send(message)` reaches Python, null in a page without it; `keep` gets each view, and `file`
    * returns the parts of the page as a file; records from Python lack the `constants`.
@@ -156,19 +150,8 @@ export class App {
   /** Report changes; each listener is called once.
    * @param {...string} names */
   changed(...names) {
-    if (!this.#isDue) queueMicrotask(() => this.#notify());
-    this.#isDue = true;
+    if (!this.#changes.size) queueMicrotask(() => this.#notify());
     names.forEach((name) => this.#changes.add(name));
-  }
-
-  /** Report changes that nobody waits for: at once, but together with those that follow it closely.
-   * Each frame of a notebook with several workbenches costs a browser 10 ms.
-   * @param {...string} names */
-  news(...names) {
-    const wait = this.#reportedAt + NEWS_EVERY_MS - performance.now();
-    if (wait <= 0) return this.changed(...names);
-    names.forEach((name) => this.#changes.add(name));
-    this.#newsTimer ??= setTimeout(() => this.changed(), wait);
   }
 
   /** While the pointer is pressed nothing is redrawn, or the click would miss its target.
@@ -179,11 +162,7 @@ export class App {
   }
 
   #notify() {
-    this.#isDue = false;
     if (this.#isHeld) return;
-    clearTimeout(this.#newsTimer);
-    this.#newsTimer = undefined;
-    this.#reportedAt = performance.now();
     const changes = this.#changes;
     this.#changes = new Set();
     this.#listeners.forEach((listener) => listener(changes));
@@ -223,18 +202,14 @@ export class App {
 
   // the record
 
-  /** Apply a patch; one that nobody waits for is news.
-   * @param {RecordPatch} patch
-   * @param {boolean} [isNews] */
-  patch({ append, set }, isNews = false) {
+  /** Apply a patch.
+   * @param {RecordPatch} patch */
+  patch({ append, set }) {
     const { nodes, ...tables } = append;
     if (nodes) appendRows(this.whole.nodes, nodes);
     appendRows(this.whole, tables);
     for (const [path, value] of set) setAt(this.whole, path, value);
-    this.#update();
-    const changes = changesOf(Object.keys(append), set.map(([path]) => path));
-    if (isNews) this.news(...changes);
-    else this.changed(...changes);
+    this.#show(...changesOf(Object.keys(append), set.map(([path]) => path)));
   }
 
   /** Replace the record.
@@ -245,15 +220,12 @@ export class App {
     this.#show();
   }
 
-  /** Show the visible parts of the record, which is another one. */
-  #show() {
-    this.#update();
-    this.changed("record");
-  }
-
-  #update() {
+  /** Show the visible parts of the record, and report what changed in it.
+   * @param {...string} changes */
+  #show(...changes) {
     this.record = shownRecord(this.whole, this.view.guess);
     this.view = validView(this.record, this.view);
+    this.changed(...changes.length ? changes : ["record"]);
   }
 
   /** The selected variant. */
@@ -314,12 +286,12 @@ const PARTS = {
 /** The changes that a patch makes: those of the parts, if it has nothing else.
  * @param {string[]} tables that grow
  * @param {(string | number)[][]} paths
- * @returns {string[]} */
+ * @returns {string[]} none: the whole record */
 function changesOf(tables, paths) {
   const fields = paths.filter(([field]) => field !== "n")
     .map(([field, , name]) => name === undefined ? field : `${field}.${name}`);
   const changes = [...tables, ...fields].map((field) => PARTS[field] ?? "record");
-  return changes.length && !changes.includes("record") ? changes : ["record"];
+  return changes.includes("record") ? [] : changes;
 }
 
 /** Add the rows of each table, or of each column.
