@@ -168,7 +168,7 @@ def test_whose_line(pages: Pages, case: str) -> None:
     rows = page.locator(".wb-kernel")
     shown, reached = set(), set()
     for kernel in range(rows.count()):
-        shown.add(rows.nth(kernel).locator(".wb-words").last.inner_text())
+        shown.add(rows.nth(kernel).locator(".wb-words.wb-clip").last.inner_text())
         rows.nth(kernel).click()
         page.click("[data-key=code-C]")
         reached.update(page.evaluate(REACHED))
