@@ -84,5 +84,5 @@ def test_an_error_in_code_keeps_its_line(monkeypatch: pytest.MonkeyPatch) -> Non
     with session_of(ex) as session:
         monkeypatch.setattr(ex.display, "session", session)
         with pytest.raises(WorkbenchError) as caught:
-            ex.page.ask(ex, "try_rule", variant=0, text="x + -> x")
+            ex.page.ask(ex, "try_rule", variant=0, text="x + -> x", language="C")
         assert caught.value.line == 1 and not caught.value.where
