@@ -25,20 +25,14 @@ sys.path.insert(0, str(ROOT))  # the tests know how to drive a page
 from notebook import Meter  # noqa: E402
 
 from tests.viz.browser.browser import chromium, drawn  # noqa: E402
+from tests.viz.browser.gpu.support import TILED  # noqa: E402
 from tests.viz.browser.page.live import LivePage  # noqa: E402
 from tests.viz.session.support import session_of  # noqa: E402
-from workbench import Opt, OptOps, Tensor, explore  # noqa: E402
+from workbench import Opt, Tensor, explore  # noqa: E402
 
 DEVICE, SIZE = "CUDA:H100", 256
 STEPS = 200
 STEP_MS = 30
-TILED = (
-    Opt(OptOps.LOCAL, "g0", 32),
-    Opt(OptOps.LOCAL, "g1", 4),
-    Opt(OptOps.SPLIT, "r0", 32),
-    Opt(OptOps.ORDER, "r0", "l0"),
-    Opt(OptOps.STAGE, "r0", 1),
-)
 STEP = """async ([key, count]) => {
   const root = document.querySelector(".wb");
   root.focus();

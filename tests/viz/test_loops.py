@@ -184,6 +184,7 @@ def test_a_column_is_held_by_the_cache_of_its_lines(monkeypatch: pytest.MonkeyPa
     """Each element is in a line of its own, and the lines of a column compete for a few sets."""
     levels = (("L1", 48 << 10), ("L2", 2 << 20))
     monkeypatch.setattr(loops, "caches", lambda: levels)
+    monkeypatch.setattr(loops, "line_bytes", lambda: 64)
     monkeypatch.setattr(loops, "cache_ways", lambda: (("L1", 12), ("L2", 16)))
     rows = tree_nest(build_tree(kernel_of(array(256, 256) @ array(256, 256)), TARGET)).rows
     (row,) = (row for row in rows if row.axis == "r0")

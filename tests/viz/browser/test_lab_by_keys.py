@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.viz.browser.browser import drawn
 from tests.viz.browser.lab import LAB, Notebook
 from tests.viz.browser.test_lab_uses import enter_by_keys
 
@@ -64,6 +65,8 @@ class Reader:
         self.is_there(text)
 
     def is_there(self, done: str) -> None:
+        if self.page.evaluate(LOST):
+            drawn(self.page)  # a grid has its size after the frame in which it is made
         assert self.page.evaluate(LOST) == "", f"after {done}"
 
     def tab_to(self, selector: str) -> None:

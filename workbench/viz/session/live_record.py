@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -54,6 +55,9 @@ MOST_WAIT_S = 2.0
 QUIET_S = 2.0
 """Seconds that a step of work in the background takes before its progress is sent, and between two
 such messages: unasked measurements sent 90, and each costs a page a frame of the whole notebook."""
+_UNASKED_SINCE: ContextVar[float | None] = ContextVar("_UNASKED_SINCE", default=None)
+"""When the step of work in the background that this thread does began; None: it does none. Code of
+a cell may ask meanwhile, in another thread, and its progress is sent at once."""
 MOST_SIDES = 4
 """Most records beside this one that are kept."""
 MOST_FILES = 4
@@ -133,8 +137,6 @@ class LiveRecord:
         last change, the latest last."""
         self._is_side = False
         """Whether it stands beside another record, whose lock and listeners it has."""
-        self._unasked_since: float | None = None
-        """When the present step of work in the background began; None: there is none."""
         self._noticed_s, self._has_notice = 0.0, False
         """When progress was last sent, and whether it is shown."""
         self.opts = OptOps.registered
@@ -270,8 +272,9 @@ class LiveRecord:
         """Send the progress of a task: `step` of `total`; None: no task runs. Of work in the
         background it is sent only while that takes long."""
         now = time.monotonic()
-        if self._unasked_since is not None:
-            is_early = now - max(self._unasked_since, self._noticed_s) < QUIET_S
+        since = _UNASKED_SINCE.get()
+        if since is not None:
+            is_early = now - max(since, self._noticed_s) < QUIET_S
             if is_early if task is not None else not self._has_notice:
                 return
         self._noticed_s, self._has_notice = now, task is not None
@@ -316,12 +319,12 @@ class LiveRecord:
         def until() -> Iterator[None]:
             while self.recorder is mine:
                 self._wait_for_requests()
-                self._unasked_since = time.monotonic()
+                token = _UNASKED_SINCE.set(time.monotonic())
                 try:
                     if next(steps, end) is end:
                         return
                 finally:
-                    self._unasked_since = None
+                    _UNASKED_SINCE.reset(token)
                 yield
 
         return until()

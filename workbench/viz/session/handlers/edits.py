@@ -212,7 +212,7 @@ def emulate_edited(
     """
     source, kernel, mine = session.edited[variant], session.kernels[variant], session.recorder
     first = True if group is None else group
-    with _emulating(session, "running all work-items"):
+    with emulating(session, "running all work-items"):
         trace = _trace(kernel, source, first, without)
     with session.lock:
         if session.recorder is not mine:
@@ -226,7 +226,7 @@ def emulate_edited(
 
 
 @contextmanager
-def _emulating(session: LiveRecord, text: str) -> Iterator[None]:
+def emulating(session: LiveRecord, text: str) -> Iterator[None]:
     """Show the progress of a run on the emulator, with a button that stops it.
 
     Errors: TaskStopped, after the run.
@@ -263,7 +263,7 @@ def _name_defects(session: LiveRecord, variant: int) -> None:
         return
     kernel, info = session.kernels[variant], Device[source.device]
     about = f"looking for the defect, at most {MOST_PAGE_S:g} s"
-    with suppress(DeviceError), _emulating(session, about):
+    with suppress(DeviceError), emulating(session, about):
         trace = defects_of_edit(kernel, info.target, read_ir(kernel, info.name, source.text))
         if trace.findings:
             text = f"{row.check.text}; {_check(trace).text}"

@@ -53,7 +53,6 @@ from workbench.viz.schema.variant import AxisRow, CodeRow, CompilerPass, Compile
 from workbench.viz.session.handlers import edits, measurement, variant_transfer, variants
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
-from workbench.worker.client import TaskStopped
 
 # --------------------------------------------------------------------------------------------------
 # Requests about rewrites and accesses: the elements that a loop touches, why a rule did not fire,
@@ -402,14 +401,9 @@ def emulate(
     if unasked and seconds_for_steps(kernel) > UNASKED_S:
         return NoResult()
     most_s = UNASKED_S if unasked else MOST_PAGE_S
-    session.status("emulate", 0, 1, "running all work-items")
-    try:
-        first = True if group is None else group
+    first = True if group is None else group
+    with edits.emulating(session, "running all work-items"):
         run = emulate_for_steps(kernel, target_of(kernel), first, without, most_s)
-    finally:
-        session.status(None)
-    if session.jobs.is_stopped():
-        raise TaskStopped()
     with session.lock:
         if session.recorder is mine and session.kernels[variant] is kernel:
             mine.add_trace(variant, run, without)
