@@ -24,6 +24,7 @@ Kind = Literal[
     "unwritten",
     "out of bounds",
     "misaligned",
+    "division by 0",
     "divergent barrier",
     "partial warp",
     "inactive lane",
@@ -172,6 +173,12 @@ class FindingList:
         words = f"{item} accesses {nbytes} bytes at once from {name}[{element}] on, an address that"
         words += f" is not a multiple of {nbytes}"
         self.add("misaligned", name, element, (item,), (position,), words)
+
+    def division(self, number: int, position: int) -> None:
+        """Add a division of whole numbers by 0, which has no value."""
+        item = self.item(number)
+        words = f"{item} divides a whole number by 0, which has no value"
+        self.add("division by 0", "", 0, (item,), (position,), words)
 
     def divergent(self, absent: int, present: int, position: int) -> None:
         """Add a barrier that a work-item misses while another one of its group waits."""

@@ -39,7 +39,10 @@ LANES_AT_ONCE = 1 << 14
 
 
 class NotEnded(DeviceError):
-    """A program from a text has run for longer than it may."""
+    """A program from a text has run for longer than it may; `position` is that of the innermost
+    loop of unknown rounds that it was in."""
+
+    position: int | None = None
 
 
 @dataclass
@@ -175,9 +178,14 @@ class Machine:
             if self.watcher is not None:
                 self.watcher.open(axis, step)
                 self.watcher.step(position, self)
-            self._body(position + 1, self._ends[position])
-            if self._has_ended(position):
-                break
+            try:
+                self._body(position + 1, self._ends[position])
+                if self._has_ended(position):
+                    break
+            except NotEnded as error:
+                if error.position is None and position in self.annotations.until:
+                    error.position = position
+                raise
         if self.watcher is not None:
             self.watcher.close(axis)
 
@@ -270,6 +278,8 @@ class Machine:
             elif op is Ops.EXCHANGE:
                 lanes = 1 << len(node.arg[0].lane.split())
                 self._require_whole_warps(position, lanes)
+            if position in self.annotations.divisions:
+                self._require_divisor(position, node)
             self.compute(node)
 
     def value(self, node: UOp) -> Array:
@@ -326,6 +336,17 @@ class Machine:
             numbers = by_warps(self.numbers, lanes, -1)[warp]
             present = int(numbers[np.argmax(warps[warp])])
             self.findings.partial_warp(int(numbers[np.argmin(warps[warp])]), present, position)
+
+    def _require_divisor(self, position: int, node: UOp) -> None:
+        """Add a finding if a work-item that needs the value of a division divides by 0."""
+        is_zero = np.asarray(with_lanes(self.value(node.src[1]), node.src[1], 2)) == 0
+        if not is_zero.any():
+            return
+        gate = self.annotations.divisions[position]
+        needs = self.mask if gate is None else self.mask & self.value(gate)
+        alone = np.broadcast_to(is_zero.any(-1), self.mask.shape) & needs
+        if alone.any():
+            self.findings.division(int(self.numbers[tuple(np.argwhere(alone)[0])]), position)
 
     def _shade(self, node: UOp, mask: Array, read: ReadOrigin) -> None:
         if np.any(mask):

@@ -4,7 +4,8 @@ is the Program of a kernel for a machine that is not here."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -68,7 +69,8 @@ def emulated(
     machine = Machine(linear, memory, target, fresh, annotations=annotations)
     require_time(linear, target, annotations=annotations)
     limit_s = math.inf if text is None else MOST_TEXT_S
-    machine.run(most_s=limit_s if most_s is None else most_s)
+    with _line_of_loop(text):
+        machine.run(most_s=limit_s if most_s is None else most_s)
     find_wrong_values(machine, expected)
     steps = None
     if history is not False:
@@ -110,12 +112,27 @@ def steps_emulated(
             machine = Machine(linear, memory, gpu, fresh, annotations=annotations)
     if not is_whole:
         require_time(linear, gpu, groups=1, annotations=annotations)
-        machine.run(_group(machine.launch, group, ()), 1, group_s)
+        with _line_of_loop(text):
+            machine.run(_group(machine.launch, group, ()), 1, group_s)
     find_wrong_values(machine, expected, is_whole)
     number = _group(machine.launch, group, machine.findings.all)
     limits = MOST_STEPS_BYTES, _dtypes_of(arrays)
     steps = history_of(linear, before, gpu, number, fresh, *limits, text)
     return _trace(machine, arrays, gpu, steps, is_whole, text)
+
+
+@contextmanager
+def _line_of_loop(text: TextProgram | None) -> Iterator[None]:
+    """Add to a NotEnded of the block the line of the loop in the text."""
+    try:
+        yield
+    except NotEnded as error:
+        lines = () if text is None else text.lines
+        loops = [line for line in lines if error.position in line.positions and line.number]
+        if loops:
+            error.line = loops[0].number
+            error.because += f": it is in the loop of line {error.line}, {loops[0].text[:60]}"
+        raise
 
 
 def _memory(linear: Sequence[UOp], arrays: Sequence[Array], target: Target) -> list[Array]:

@@ -370,6 +370,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "out of bounds": "An index beyond the memory.",
         "misaligned": "Several elements are accessed at once, at an address that is no multiple of"
             " their size: a GPU faults.",
+        "division by 0": "A division of whole numbers by 0: C and its kin give it no value.",
         "wrong value": "An element of the result that is not what it should be.",
         "uncoalesced": "Work-items of a warp access elements that lie far apart: more sectors are"
             " moved than the elements would fill.",

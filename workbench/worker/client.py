@@ -37,6 +37,8 @@ DATA_BYTES = 1 << 30
 DEATH_HINTS = {
     "SIGSEGV": "look for an index outside its buffer",
     "SIGBUS": "look for an index outside its buffer",
+    "SIGILL": "look for a division by 0, or another step that has no meaning",
+    "SIGFPE": "look for a division of whole numbers by 0",
     "SIGKILL": "close what holds much memory, and run it again",
 }
 """Hints for signals that end a worker."""

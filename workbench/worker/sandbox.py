@@ -165,26 +165,35 @@ def _names_of(program: SandboxedProgram) -> list[str]:
 # Buffers that detect writes outside of their bounds: edited source is not verified.
 
 STRIP_BYTES = 4096
-FILL = 0xA5
+FILL, FILL_OF_FLOATS = 0xA5, 0xFF
+"""The bytes of the strips: large integers, and floats that are NaN, so that an answer shows a read
+of them."""
 
 
 class SandboxedBuffer:
-    """A copy of a buffer, on a device, between two strips of memory that no program may write
-    to."""
+    """A copy of a buffer, on a device, between two strips of memory that no program may write to,
+    or read from."""
 
     def __init__(self, original: Buffer, device: str):
         self._original, strip = original, STRIP_BYTES // max(1, original.dtype.itemsize)
         self._whole = Buffer(device, original.dtype, original.size + 2 * strip)
-        self._whole.copy_in(np.full(self._whole.nbytes, FILL, np.uint8))
+        self._fill = FILL_OF_FLOATS if original.dtype.is_float else FILL
         self.buffer = self._whole.window(strip, original.size)
-        self.buffer.copy_from(original)
+        self.renew()
+
+    def renew(self, other_strips: bool = False) -> None:
+        """Give the copy and its strips the contents that they began with; `other_strips`: all bits
+        of the strips are others."""
+        fill = self._fill ^ 0xFF if other_strips else self._fill
+        self._whole.copy_in(np.full(self._whole.nbytes, fill, np.uint8))
+        self.buffer.copy_from(self._original)
 
     def spoilt(self, name: int | str, is_output: bool) -> str:
         """Return a text about a write outside of the buffer, or to an input; "" for none. `name`
         stands for the buffer in the text."""
         contents = self._bytes()
         strips = np.concatenate([contents[:STRIP_BYTES], contents[-STRIP_BYTES:]])
-        if np.any(strips != FILL):
+        if np.any(strips != self._fill):
             return f"writes outside of buffer {name}"
         before, after = (b.to_numpy().view(np.uint8) for b in (self._original, self.buffer))
         same = is_output or np.array_equal(before, after)

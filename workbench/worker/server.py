@@ -33,6 +33,8 @@ from workbench.worker.rows import Row, error_row, parsed
 from workbench.worker.sandbox import SandboxedBuffer
 
 Report = Callable[[Row], None]
+MOST_AGAIN_S = 0.5
+"""Most seconds of a kernel that runs again, to find the buffer that it reads outside of."""
 
 
 class StopRequest(Exception):
@@ -173,8 +175,9 @@ class WorkerServer:
 
     def check(self, task: Row) -> Row:
         """Return whether a kernel's answer is that of "original", the un-optimised kernel, which is
-        interpreted. Without "original", return its "outputs" as "blobs", and as "problem" a text
-        about its writes to other memory. "silent_s", which may be left out, limits its run."""
+        interpreted. Without "original", return its "outputs" as "blobs", and texts about what it
+        writes to other memory ("problem") and reads there ("reads"; of edited source). "silent_s",
+        which may be left out, limits its run."""
         originals = self._data[task["data"]].buffers
         original = parsed(task["original"]) if "original" in task else None
         slots = task["outputs"] if original is None else original.outputs
@@ -184,19 +187,24 @@ class WorkerServer:
         self._continue(0, 3, "compiling")
         _, run = bind(task["kernel"], buffers)
         self._continue(1, 3, "running", task.get("silent_s"))
+        begin = time.perf_counter()
         run()
+        seconds = time.perf_counter() - begin
         self._continue(2, 3, "comparing with the reference interpreter")
         problems = [g.spoilt(slot, slot in slots) for slot, g in enumerate(guards)]
         problem = " and ".join(filter(None, problems))
+        is_edited = task["kernel"].get("source") is not None
+        is_again = is_edited and not problem and seconds < MOST_AGAIN_S
+        reads = _read_outside(run, guards, slots) if is_again else ""
         if original is None:
             outputs = [buffers[slot].to_numpy().view(np.uint8).data for slot in slots]
-            return {"problem": problem, "blobs": outputs}
+            return {"problem": problem, "blobs": outputs, "reads": reads}
         if problem:
             return {"ok": False, "text": f"WRONG: the program {problem}"}
         inputs = arrays(originals, slots)
         actual = [buffers[slot].to_numpy() for slot in slots]
         outcome = checking.check(original, slots, inputs, actual)
-        return {"ok": bool(outcome.ok), "text": str(outcome)}
+        return {"ok": bool(outcome.ok), "text": f"{outcome}{reads}"}
 
     def compile(self, task: Row) -> Row:
         """Return the machine code of a kernel, which does not run: its lines, each with its line of
@@ -241,6 +249,25 @@ class WorkerServer:
 
 def _row(samples: Samples, seconds: str, shares: str) -> Row:
     return {seconds: samples.samples_s, shares: samples.shares}
+
+
+def _read_outside(run: Run, guards: Sequence[SandboxedBuffer], outputs: Sequence[int]) -> str:
+    """Return a text about the buffers outside of which a kernel reads: its outputs change with what
+    stands there. Of a kernel whose outputs change by themselves nothing is known: ""."""
+    before = [guards[slot].buffer.to_numpy().copy() for slot in outputs]
+
+    def outputs_with(other: int | None) -> list[bytes]:
+        for slot, guard in enumerate(guards):
+            guard.renew(other_strips=slot == other)
+        run()
+        return [guards[slot].buffer.to_numpy().tobytes() for slot in outputs]
+
+    first = outputs_with(None)
+    is_steady = outputs_with(None) == first
+    places = [s for s in range(len(guards)) if is_steady and outputs_with(s) != first]
+    for slot, array in zip(outputs, before, strict=True):
+        guards[slot].buffer.copy_in(array)
+    return "".join(f"; the program reads outside of buffer {slot}" for slot in places)
 
 
 def joint_calibration(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:

@@ -49,9 +49,24 @@ RIGHT = {
     "by halves": "float s = 0; for (int k = 2; k; k >>= 1) s += p1[i]; p0[i] = s;",
     "powers": "float s = 0; for (int k = 1; k < 4; k *= 2) s += p1[i]; p0[i] = s;",
     "while": "float s = 0; int k = 0; while (k < 2) { s += p1[i]; k++; } p0[i] = s;",
-    "do": "float s = 0; int k = 0; do { s += p1[i]; } while (++k < 2); p0[i] = s;".replace(
-        "while (++k < 2)", "while (k < 0)"
-    ).replace("s += p1[i];", "s += p1[i] * 2;"),
+    "do": "float s = 0; int k = 0; do { s += p1[i]; } while (++k < 2); p0[i] = s;",
+    "while it steps": "float s = 0; int k = 2; while (k--) s += p1[i]; p0[i] = s;",
+    "an index that steps": "float t[2]; int n = 0; t[n++] = p1[i]; t[n++] = p1[i];\n"
+    "p0[i] = t[0] + t[--n];",
+    "assignments in expressions": "float a, b; a = b = p1[i]; if ((a = a + b) >= 0) p0[i] = a;",
+    "a step that is not taken": "int n = 0; bool b = i < 999 || n++ > 0, c = i > 999 && n++ > 0;\n"
+    "p0[i] = p1[i] * (2 + n + (c && !b));",
+    "sizes": "float t[2][3]; p0[i] = p1[i] * (sizeof(t) / sizeof(t[0])) * sizeof(float4) / 16\n"
+    "* sizeof i / 4 * (sizeof(p1) >> 3);",
+    "a switch": "float s = 0; switch (i & 3) { case 0: s = 2; break; default: s = 1;\n"
+    "case 2: s += 1; } p0[i] = p1[i] * (i % 4 == 2 ? 2 : s);",
+    "a switch in a loop": "float s = 0; for (int k = 0; k < 4; k++) switch (k) {\n"
+    "case 0: continue; case 3: break; default: s += p1[i]; } p0[i] = s;",
+    "a switch that returns": "switch (i & 1) { case 0: p0[i] = p1[i] * 2; return;\n"
+    "case 1: p0[i] = p1[i] + p1[i]; }",
+    "an attribute of a loop": "__attribute__((opencl_unroll_hint(2)))\n"
+    "for (int k = 0; k < 1; k++) p0[i] = p1[i] * 2;",
+    "letters and bits": "p0[i] = p1[i] * ('c' - 'a') * 0b1;",
     "break": "float s = 0; for (int k = 0; ; k++) { if (k == 2) break; s += p1[i]; } p0[i] = s;",
     "continue": "float s = 0;\nfor (int k = 0; k < 4; k++) { if (k & 1) continue; s += p1[i]; }\n"
     "p0[i] = s;",
@@ -88,6 +103,14 @@ def test_right_texts(doubled: Kernel, name: str, body: str) -> None:
 
 OUTSIDE = {
     "a macro": ("#define TWO 2", "p0[i] = p1[i] * TWO;"),
+    "a macro with arguments": (
+        "#define ADD(a, b) ((a) + (b))", "p0[i] = ADD(ADD(p1[i], 0), ADD(\n p1[i], 0));",
+    ),
+    "macros in macros": (
+        "#define W 64\n#define AT(r, c) ((r) * W + (c))",
+        "p0[i] = 2 * p1[AT(blockIdx.x, threadIdx.x)];",
+    ),
+    "a name that hides one": ("__device__ const int i = 3, two = 2;", "p0[i] = p1[i] * two;"),
     "a constant": ("__device__ const int two = 2;", "p0[i] = p1[i] * two;"),
     "a function": ("__device__ float twice(float x) { return x * 2; }", "p0[i] = twice(p1[i]);"),
     "one that returns early": (
@@ -126,6 +149,8 @@ WRONG = {
     "a shuffle in an if": ("float s = 0; if (i & 1) s = __shfl_xor_sync(~0u, p1[i], 1);\n"
                            "p0[i] = s;", "inactive lane", 4),
     "unsigned below 0": ("p0[i] = p1[threadIdx.x - 1u] * 2;", "out of bounds", 4),
+    "a division by 0": ("p0[i] = p1[i] * 2 + 0 * (4 / (i - 5));", "division by 0", 4),
+    "a rest by 0": ("int k = 4; k %= i - 5; p0[i] = p1[i] * 2;", "division by 0", 4),
     "nothing": ("", "unwritten", 0),
 }  # fmt: skip
 
@@ -166,17 +191,25 @@ REFUSED = [
     ("p0[i] = p1[i] *;", 4, "a value is expected"),
     ("p0[i] = twice(p1[i]);", 4, "the function twice is not known"),
     ("atomicAdd(&p0[i], 1.0f);", 4, "does not support atomicAdd"),
-    ("for (int k = 0; k < 2; k++ p0[i] = 1;", 4, "inside of an expression"),
+    ("for (int k = 0; k < 2; k++ p0[i] = 1;", 4, "is expected here"),
     ("p0[i] = p1[i]; }", 5, "is expected here"),
     ("float t[i]; p0[i] = 1;", 4, "fixed whole number"),
-    ("p0[i++] = 1;", 4, "inside of an expression"),
+    ("float s = 1; float s = 2;", 4, "a s in this block already"),
+    ("const float s = p1[i]; s = 2;", 4, "a value that does not change"),
+    ("float t[2]; t = 1;", 4, "an array or an address"),
+    ("p0[i] = p1[i] * (2 / 0);", 4, "divides a whole number by 0"),
+    ("switch (i) { case 1: case 1: break; }", 4, "two cases are of 1"),
+    ("switch (i) { p0[i] = 1; }", 4, "`case` or `default` is expected"),
+    ("switch (i) { case 1: continue; }", 4, "outside of a loop"),
+    ("switch (p1[i]) { case 1: break; }", 4, "a switch is of a whole number"),
+    ("p0[i] = sizeof(i + 1);", 4, "the size of this expression"),
     ("float *q = p0; *q++;", 4, "after `*` steps what"),
     ("p0[i] = p1[i] @ 2;", 4, "is expected here"),
     ("goto end;", 4, "is not supported"),
     ("p0[i] = p1;", 4, "an address stands here"),
     ("float x = 1; x.y = 2;", 4, "has no part"),
     ("p0[i] = 99999999999999999999;", 4, "does not fit"),
-    ("p0[i] = 'a';", 4, "begins nothing"),
+    ("p0[i] = 'ab';", 4, "begins nothing"),
     ('asm("bar.sync 0;");', 4, "is not supported"),
     ("__syncwarp();", 4, "is not supported"),
     ("break;", 4, "outside of a loop"),
@@ -256,8 +289,11 @@ def test_a_loop_that_does_not_end_is_stopped(
 ) -> None:
     monkeypatch.setattr("workbench.emulator.program.MOST_TEXT_S", 0.2)
     for body in ("while (true) { p0[i] = 1; }", "for (int k = 0; k < 2; k--) p0[i] = 1;"):
-        with pytest.raises(DeviceError, match="stopped on the emulator"):
-            emulate(doubled, CUDA, code=written(body))
+        with pytest.raises(
+            DeviceError, match=r"stopped on the emulator\n.*loop of line 5"
+        ) as raised:
+            emulate(doubled, CUDA, code=written(f"for (int j = 0; j < 3; j++)\n{body}"))
+        assert raised.value.line == 5
 
 
 def test_a_long_text_is_refused_soon(doubled: Kernel) -> None:
@@ -344,10 +380,27 @@ def test_the_preprocessor(doubled: Kernel) -> None:
         "#define N M\n#define M 2",
         "#define N \\\n  2",
         "#if 0\n#define N 3\n#else\n#define N 2\n#endif",
+        "#ifdef A\n#define N 3\n#elif 1\n#define N 2\n#elif 1\n#else\n#define N 5\n#endif",
+        "#define A 1\n#if !defined(A)\n#elif A >= 1\n#define N 2\n#endif",
     ):
         assert not emulate(doubled, CUDA, code=written(body, outside)).findings, outside
-    with pytest.raises(SourceError, match="#elif is not supported"):
-        emulate(doubled, CUDA, code=written(body, "#ifdef A\n#elif 1\n#define N 2\n#endif"))
+    for outside, because in (
+        ("#define N(a, b) a + b", "there is no N here"),
+        ("#define N M(1)\n#define M(a, b) a + b", "the macro M takes 2 arguments, and gets 1"),
+        ("#define N(a) a##b", "in the macro N is not supported"),
+        ("#define N(1) 2", "has no list of names"),
+        ("#error no", "#error: no"),
+    ):
+        with pytest.raises(SourceError, match=because):
+            emulate(doubled, CUDA, code=written(body, outside))
+    with pytest.raises(SourceError, match="has no preprocessor"):
+        emulate(doubled, WGSL, code=f"#define N 2\n{doubled.code_for(WGSL)}")
+
+
+def test_a_function_knows_no_arguments_of_the_kernel(doubled: Kernel) -> None:
+    outside = "__device__ float twice(int i) { return p1[i] * 2; }"
+    with pytest.raises(SourceError, match="there is no p1 here"):
+        emulate(doubled, CUDA, code=written("p0[i] = twice(i);", outside))
 
 
 def test_references_and_masks_that_are_not_supported(doubled: Kernel) -> None:
@@ -402,6 +455,8 @@ WGSL_CASES = {
     "a size": "var a: array<f32, TILE * 2>; a[31] = 2; p0[i] = p1[i] * a[31];",
     "an array": "var a = array<f32, 2>(1, 2); p0[i] = p1[i] * a[1];",
     "a division by 0": "p0[i] = p1[i] * f32(2 / (i - i));",
+    "a switch": "var n = 0; switch item.x & 3u { case 0u, 1u { n = 2; }\n"
+    "case 2u: { n = 2; break; } default: { n = 2; } } p0[i] = p1[i] * f32(n);",
     "memory that begins as 0": "p0[i] = p1[i] * 2 + t[item.x];",
     "an atomic": "atomicAdd(&c, 1u); workgroupBarrier();\n"
     "p0[i] = p1[i] * f32(atomicLoad(&c) / 32);",

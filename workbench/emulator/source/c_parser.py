@@ -8,7 +8,6 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.parser import ARRAY_OF_LANES, SourceParser
 from workbench.emulator.source.syntax import (
     AsmStatement,
-    AssignmentStatement,
     BlockStatement,
     Cast,
     Construct,
@@ -16,8 +15,7 @@ from workbench.emulator.source.syntax import (
     Expr,
     IfStatement,
     LoopStatement,
-    Name,
-    Number,
+    SizeOf,
     SourceFunction,
     SourceModule,
     SourceParameter,
@@ -260,9 +258,11 @@ class CParser(SourceParser):
     # expressions
 
     def prefix(self) -> Expr | None:
-        """Return a cast, or a constructor: `(float4)(..)`, `(float4 *)&x`, `float4(..)`,
-        `static_cast<float>(x)`."""
+        """Return a cast, a constructor or a size: `(float4)(..)`, `(float4 *)&x`, `float4(..)`,
+        `static_cast<float>(x)`, `sizeof(float)`."""
         at = self.token
+        if self.accept("sizeof"):
+            return self._size_of(at)
         if self.accept("static_cast", "reinterpret_cast"):
             self.expect("<")
             result = self.required_type()
@@ -292,6 +292,18 @@ class CParser(SourceParser):
         assert kind is not None
         parts = self.braces().parts if self.is_next("{") else self.arguments()
         return self.suffixed(Construct(at, kind, parts))
+
+    def _size_of(self, at: Token) -> SizeOf:
+        if self.is_next("("):
+            begin = self.place
+            self.place += 1
+            kind = self.type_here()
+            if kind is not None:
+                self.expect(")")
+                return SizeOf(at, kind, None)
+            self.place = begin
+        with self.deeper():
+            return SizeOf(at, None, self.unary())
 
     def arguments(self) -> tuple[Expr, ...]:
         """Return the arguments of a call; a type, as of __builtin_bit_cast, is a Construct of no
@@ -382,7 +394,7 @@ class CParser(SourceParser):
             return [self._for(at)]
         if self.accept("while"):
             self.expect("(")
-            condition = self.expression()
+            condition = self.assigned()
             self.expect(")")
             end = self.end
             return [LoopStatement(at, end, (), condition, (), self._one())]
@@ -390,7 +402,7 @@ class CParser(SourceParser):
             body = self._one()
             self.expect("while")
             self.expect("(")
-            condition = self.expression()
+            condition = self.assigned()
             self.expect(")")
             self.expect(";")
             return [
@@ -403,8 +415,13 @@ class CParser(SourceParser):
         if self.is_next("typedef"):
             self._typedef()
             return []
-        if at.text in ("switch", "goto", "case"):
-            raise self.fault(f"{shown(at)} is not supported", "if and else")
+        if self.is_next("switch"):
+            return [self.switch()]
+        if at.text in ("goto", "case", "default"):
+            raise self.fault(f"{shown(at)} is not supported here", "if and else")
+        if at.text == "__attribute__" and self.ahead().text == "(":
+            self._qualifier(_Head())
+            return self.statement()  # of a loop: how it is unrolled
         statements = self._simple()
         self.expect(";")
         return [replace(s, end=self.end) if s is statements[-1] else s for s in statements]
@@ -412,7 +429,7 @@ class CParser(SourceParser):
     def _if(self, at: Token) -> IfStatement:
         self.accept("constexpr")
         self.expect("(")
-        condition = self.expression()
+        condition = self.assigned()
         self.expect(")")
         end = self.end
         yes = self._one()
@@ -445,10 +462,6 @@ class CParser(SourceParser):
         if self.place != begin and not is_call:
             raise self.fault(f"a type is expected here, and {shown(self.token)} stands here")
         self.place = begin
-        if self.is_next("++", "--"):
-            sign = self.next().text[0]
-            target = self.suffixed(Name(self.token, self.name("a variable").text))
-            return [AssignmentStatement(at, self.end, target, sign, Number(at, 1, dtypes.int32))]
         value = self.unary() if self._begins_target() else self.expression()
         return [self.assignment(at, value, dtypes.int32)]
 
@@ -477,7 +490,7 @@ class CParser(SourceParser):
                 self._qualifier(_Head())
             value: Expr | None = None
             if self.accept("="):
-                value = self.expression()
+                value = self.assigned()
             elif self.is_next("{"):
                 value = self.braces()
             if sizes and kind is not None:

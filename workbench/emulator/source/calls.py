@@ -283,13 +283,14 @@ class CallTranslation(ExpressionTranslation):
         computed, gate, row = self.values.computed, self.gate, self.row
         depth, self.depth = self.depth, 1
         jumps, self._jumps = self._jumps, 0
-        self.gate = None
+        self.gate = self.values.gate = None
         if gate is None:
             self._body(body)
         else:
             with self._when(gate):
                 self._body(body)
-        self.values.computed, self.gate, self.row, self.depth = computed, gate, row, depth
+        self.values.computed, self.row, self.depth = computed, row, depth
+        self.gate = self.values.gate = gate
         self._jumps = jumps
         return frame.result if frame.result is not None else UOp.const(dtypes.int32, 0)
 

@@ -30,6 +30,8 @@ class DeclarationTranslation(CallTranslation):
 
     def _declare(self, declaration: DeclarationStatement) -> None:
         at, kind, name = declaration.at, declaration.type, declaration.name
+        if name in self.scopes[-1]:
+            raise self.fault(at, f"there is a {name} in this block already", "another name")
         if kind is None and isinstance(declaration.value, Construct):
             kind = declaration.value.type
         if kind is not None and kind.dtype is dtypes.void:
@@ -65,7 +67,8 @@ class DeclarationTranslation(CallTranslation):
             value = self.values.zero(dtype)
         if value is not None:
             self._set(register, value, is_noted=True)
-        self.scopes[-1][name] = RegisterVariable(register)
+        is_constant = declaration.is_constant and value is not None
+        self.scopes[-1][name] = RegisterVariable(register, is_constant)
 
     def _declare_in_memory(self, name: str, dtype: DType, value: UOp | None) -> None:
         """Declare a variable whose address is used: an array of a work-item."""
@@ -168,7 +171,7 @@ class DeclarationTranslation(CallTranslation):
 
     def _assign(self, statement: AssignmentStatement) -> None:
         target, at = statement.target, statement.at
-        place = self.place(target)
+        place = self.target(target)
         dtype = type_of(place)
         if isinstance(statement.value, Braces):
             value: Value = self._filled(statement.value, Type(dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 
@@ -12,11 +13,14 @@ from workbench.emulator.source.meaning import (
     Counter,
     Lane,
     NamedValue,
+    Place,
     Pointer,
     RegisterVariable,
+    type_of,
 )
 from workbench.emulator.source.places import PlaceTranslation
 from workbench.emulator.source.syntax import (
+    AssignmentOf,
     Binary,
     Call,
     Cast,
@@ -26,6 +30,8 @@ from workbench.emulator.source.syntax import (
     MemberOf,
     Name,
     Number,
+    SizeOf,
+    StepOf,
     Subscript,
     Unary,
 )
@@ -94,7 +100,81 @@ class ExpressionTranslation(PlaceTranslation):
                 return self._member(value)
             case Call():
                 return self.call(value, may_be_void)
+            case StepOf():
+                return self._stepped(value)
+            case AssignmentOf():
+                return self._assigned(value)
+            case SizeOf():
+                return self._size_of(value)
         raise self.fault(value.at, "values in braces stand only in a declaration")
+
+    def _stepped(self, value: StepOf) -> UOp:
+        """Step a variable; return its value before or after that."""
+        place = self.target(value.target)
+        before = self._register("before ", type_of(place))
+        self._set(before, self._read(place))
+        one = UOp.const(dtypes.int32, 1)
+        after = self.values.binary(value.sign, before, one, value.at)
+        after = self.values.cast(after, before.dtype)
+        self._change(place, before, after)
+        if not value.is_before:
+            return before
+        register = self._register("after ", before.dtype)
+        self._set(register, after)
+        return register
+
+    def _assigned(self, value: AssignmentOf) -> UOp:
+        """Assign to a variable; return its value."""
+        place = self.target(value.target)
+        result = self.value(value.value)
+        if value.sign:
+            result = self._updated(place, value.sign, result, value.at)
+        register = self._register("assigned ", type_of(place))
+        self._set(register, self.values.converted(result, register.dtype, value.at))
+        self._change(place, self._read(place), register)
+        return register
+
+    def _change(self, place: Place, before: UOp, after: UOp) -> None:
+        """Write a value inside of an expression: a variable keeps the one `before` where this part
+        of the expression is not computed."""
+        if self.gate is not None and isinstance(place, RegisterVariable):
+            after = self.values.node(Ops.WHERE, after.dtype, [self.gate, after, before])
+        elif self.gate is not None:
+            because = "a change in a part of an expression that a condition decides on"
+            raise self.fault(self._here(), f"{because} is not supported", "if")
+        self.write(place, after)
+
+    @abstractmethod
+    def _updated(self, place: Place, sign: str, value: Value, at: Token) -> Value:
+        """Return the new value of a place that an operator such as `+=` changes."""
+
+    def _size_of(self, value: SizeOf) -> UOp:
+        """Return the bytes of a type or of a name."""
+        kind, inner = value.type, value.value
+        sizes: tuple[int, ...] = ()
+        if kind is not None:
+            dtype, is_pointer = kind.dtype, kind.is_pointer
+        elif isinstance(inner, (Name, Subscript)):
+            below = 0
+            while isinstance(inner, Subscript):
+                inner, below = inner.value, below + 1
+            meaning = self._meaning(inner) if isinstance(inner, Name) else None
+            if isinstance(meaning, Pointer) and not meaning.is_variable:
+                sizes = meaning.sizes[below:]
+                dtype, is_pointer = meaning.dtype, not meaning.sizes and not below
+            elif meaning is None or below:
+                because = "the size of this expression is not known here"
+                raise self.fault(value.at, because, "sizeof of a type or of a name")
+            else:
+                named = self.values.concrete(self.value(inner))
+                dtype, is_pointer = named.dtype, False
+        else:
+            because = "the size of this expression is not known here"
+            raise self.fault(value.at, because, "sizeof of a type or of a name")
+        nbytes = dtype.itemsize
+        if dtype.count == 3 and self.language.name not in ("CUDA", "HIP"):
+            nbytes = 4 * dtype.scalar.itemsize
+        return UOp.const(dtypes.uint64, 8 if is_pointer else nbytes * math.prod(sizes))
 
     def _named(self, name: Name) -> Value | Pointer:
         meaning = self._meaning(name)

@@ -19,9 +19,11 @@ BOOL = dtypes.bool
 
 @dataclass(frozen=True)
 class RegisterVariable:
-    """A variable: the register that holds it."""
+    """A variable: the register that holds it; `is_constant`: the text declares that it does not
+    change."""
 
     register: UOp
+    is_constant: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.languages import SourceLanguage
 from workbench.emulator.source.syntax import (
+    AssignmentOf,
     AssignmentStatement,
     Binary,
     BlockStatement,
@@ -24,7 +25,10 @@ from workbench.emulator.source.syntax import (
     Name,
     Number,
     SourceStatement,
+    StepOf,
     Subscript,
+    SwitchCase,
+    SwitchStatement,
     Type,
     Unary,
 )
@@ -48,7 +52,7 @@ class SourceParser(ABC):
 
     def __init__(self, text: str, language: SourceLanguage):
         self.text, self.language = text, language
-        self.tokens = tokens_of(text, dict(language.defined))
+        self.tokens = tokens_of(text, dict(language.defined), not language.is_wgsl)
         self.place = 0
         self.types = dict(language.types) | dict(language.vectors)
         self._depth = 0
@@ -88,7 +92,11 @@ class SourceParser(ABC):
             self.tokens[self.place] = Token("sign", ">", at.line, at.column + 1, at.offset + 1)
             return at
         if not self.is_next(text):
-            raise self.fault(f"`{text}` is expected here, and {shown(self.token)} stands here")
+            because = f"`{text}` is expected here, and {shown(self.token)} stands here"
+            last = self.tokens[max(0, self.place - 1)]
+            is_missing = text == ";" and last.line < self.token.line
+            hint = f"a `;` at the end of line {last.line}" if is_missing else ""
+            raise self.fault(because, hint)
         return self.next()
 
     def name(self, what: str) -> Token:
@@ -141,6 +149,16 @@ class SourceParser(ABC):
         with self.deeper():
             return self._choice()
 
+    def assigned(self) -> Expr:
+        """Return the expression that stands here, which may assign to what it begins with."""
+        target = self.expression()
+        at = self.token
+        if self.language.is_wgsl or not (at.text == "=" or at.text in UPDATES):
+            return target
+        self.place += 1
+        with self.deeper():
+            return AssignmentOf(at, target, at.text[:-1], self.assigned())
+
     def _choice(self) -> Expr:
         condition = self._binary(1)
         if not self.is_next("?") or self.language.is_wgsl:
@@ -165,8 +183,10 @@ class SourceParser(ABC):
         """Return the operand that stands here, with the signs before it."""
         at = self.token
         if at.text in ("++", "--"):
-            because = f"{shown(at)} inside of an expression is not supported"
-            raise self.fault(because, "a statement of its own")
+            self._require_steps(at)
+            self.place += 1
+            with self.deeper():
+                return StepOf(at, self.unary(), at.text[0], is_before=True)
         if at.kind == "sign" and at.text in "-+!~*&":
             self.place += 1
             with self.deeper():
@@ -188,22 +208,30 @@ class SourceParser(ABC):
                     self.arguments()
                     name = ARRAY_OF_LANES
                 value = MemberOf(at, value, name)
-            elif at.text in ("++", "--") and not self._ends_statement():
-                because = f"{shown(at)} inside of an expression is not supported"
-                raise self.fault(because, "a statement of its own")
+            elif at.text in ("++", "--") and not self.language.is_wgsl:
+                self.place += 1
+                value = StepOf(at, value, at.text[0], is_before=False)
+            elif at.text in ("++", "--") and self.ahead().text not in (";", ")"):
+                self._require_steps(at)
             else:
                 return value
 
-    def _ends_statement(self) -> bool:
-        return self.ahead().text in (";", ")", ",")
+    def _require_steps(self, at: Token) -> None:
+        """Errors: SourceError where the language steps variables only in statements."""
+        if self.language.is_wgsl:
+            because = f"{shown(at)} inside of an expression is not supported"
+            raise self.fault(because, "i++ as a statement of its own")
 
     def operand(self) -> Expr:
         at = self.token
         if at.kind == "number":
             self.place += 1
             return self._number(at)
+        if at.kind == "letter":
+            self.place += 1
+            return Number(at, ord(at.text[1]) & 0x7F, dtypes.int8)
         if self.accept("("):
-            inside = self.expression()
+            inside = self.assigned()
             if self.is_next(",") and not self.language.is_wgsl:
                 because = "a comma between two expressions is not supported"
                 raise self.fault(because, "two statements")
@@ -260,7 +288,7 @@ class SourceParser(ABC):
     def _number(self, at: Token) -> Number:
         words = at.text
         lower = words.lower()
-        is_hex = lower.startswith("0x")
+        is_hex, is_binary = lower.startswith("0x"), lower.startswith("0b")
         is_float = "p" in lower if is_hex else any(c in lower for c in ".e")
         body = words.rstrip("uUlLi" if is_hex and not is_float else "uUlLfFhi")
         suffix = words[len(body) :].lower()
@@ -271,10 +299,11 @@ class SourceParser(ABC):
                 value = float.fromhex(body) if is_hex else float(body)
             else:
                 is_octal = not is_hex and body.startswith("0") and body != "0"
-                value = int(body, 16 if is_hex else 8 if is_octal else 10)
+                is_octal = is_octal and not is_binary
+                value = int(body, 16 if is_hex else 2 if is_binary else 8 if is_octal else 10)
         except (ValueError, OverflowError):
             raise self.fault(f"{shown(at)} is no number", at=at) from None
-        dtype = self._number_type(at, value, suffix, is_hex)
+        dtype = self._number_type(at, value, suffix, is_hex or is_binary)
         if dtype is not None and dtype.is_int and not dtype.min <= value <= dtype.max:
             raise self.fault(f"{shown(at)} does not fit {dtype}", at=at)
         return Number(at, value, dtype)
@@ -328,6 +357,45 @@ class SourceParser(ABC):
         self.expect("}")
         return BlockStatement(at, self.end, tuple(body))
 
+    def switch(self) -> SwitchStatement:
+        """Return the switch that stands here: in C its cases fall through."""
+        at, falls_through = self.expect("switch"), not self.language.is_wgsl
+        value = self.expression()
+        end = self.end
+        opening = self.expect("{")
+        cases: list[SwitchCase] = []
+        with self.deeper():
+            while not self.accept("}"):
+                cases.append(self._case(opening))
+        return SwitchStatement(at, end, value, tuple(cases), falls_through)
+
+    def _case(self, opening: Token) -> SwitchCase:
+        """Return the labels that stand here, and the statements after them."""
+        labels: list[Expr] = []
+        is_default = False
+        while self.is_next("case", "default"):
+            if self.next().text == "default":
+                is_default = True
+            else:
+                more = True
+                while more and not self.is_next(":", "{"):
+                    if self.language.is_wgsl and self.accept("default"):
+                        is_default = True
+                    else:
+                        labels.append(self.expression())
+                    more = self.language.is_wgsl and self.accept(",")
+            if not self.accept(":") and not self.language.is_wgsl:
+                self.expect(":")
+        if not labels and not is_default:
+            because = f"`case` or `default` is expected here, and {shown(self.token)} stands here"
+            raise self.fault(because)
+        body: list[SourceStatement] = []
+        while not self.is_next("case", "default", "}"):
+            if self.token.kind == "end":
+                raise self.fault(f"the brace of line {opening.line} does not close", "a `}`")
+            body += self.statement()
+        return SwitchCase(tuple(labels), is_default, tuple(body))
+
     def jump(self) -> JumpStatement:
         """Return the break, continue or return that stands here, with its end."""
         at = self.next()
@@ -338,21 +406,19 @@ class SourceParser(ABC):
     def assignment(self, at: Token, target: Expr, one: DType | None) -> SourceStatement:
         """Return what begins with the expression `target`: an assignment, a step by a number of the
         type `one`, or the expression alone."""
+        if isinstance(target, Unary) and isinstance(target.value, StepOf) and target.sign == "*":
+            step = target.value.at
+            because = f"{shown(step)} after {shown(at)} steps what {shown(at)} stands before"
+            raise self.fault(because, "brackets, as in (*p)++", step)
+        if isinstance(target, StepOf):
+            number = Number(at, 1, one)
+            return AssignmentStatement(at, self.end, target.target, target.sign, number)
         if self.is_next("++", "--"):
-            if isinstance(target, Unary) and at is target.at and not self.language.is_wgsl:
-                because = (
-                    f"{shown(self.token)} after {shown(at)} steps what {shown(at)} stands before"
-                )
-                raise self.fault(because, "brackets, as in (*p)++")
             sign = self.next().text[0]
             return AssignmentStatement(at, self.end, target, sign, Number(at, 1, one))
         if self.token.text == "=" or self.token.text in UPDATES:
             sign = self.next().text[:-1]
-            value = self.braces() if self.is_next("{") else self.expression()
-            if self.token.text == "=":
-                raise self.fault(
-                    "an assignment in an expression is not supported", "two statements"
-                )
+            value = self.braces() if self.is_next("{") else self.assigned()
             return AssignmentStatement(at, self.end, target, sign, value)
         return EvaluationStatement(at, self.end, target)
 

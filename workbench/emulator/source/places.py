@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.meaning import (
+    Counter,
     Lane,
     Meaning,
     Place,
@@ -16,7 +17,7 @@ from workbench.emulator.source.meaning import (
 )
 from workbench.emulator.source.steps import StepWriter
 from workbench.emulator.source.syntax import Binary, Cast, Expr, MemberOf, Name, Subscript, Unary
-from workbench.emulator.source.tokens import Token
+from workbench.emulator.source.tokens import SourceError, Token
 from workbench.emulator.source.values import lanes_named
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
@@ -35,7 +36,7 @@ class PlaceTranslation(StepWriter):
                     return meaning
                 if isinstance(meaning, Pointer) and meaning.is_variable:
                     return meaning
-                raise self.fault(target.at, f"{target.name} cannot be assigned to")
+                raise self._not_assignable(target, meaning)
             case MemberOf():
                 whole = self.place(target.value)
                 return self._lane_of(whole, target)
@@ -44,6 +45,29 @@ class PlaceTranslation(StepWriter):
             case Unary(sign="*"):
                 return self.pointer(target.value)
         raise self.fault(target.at, "this cannot be assigned to", "a variable, or an element")
+
+    def target(self, target: Expr) -> Place:
+        """Return what an expression names, to be assigned. Errors: SourceError for a variable that
+        the text declares as constant."""
+        root = target
+        while isinstance(root, (MemberOf, Subscript)):
+            root = root.value
+        meaning = self._find(root.name) if isinstance(root, Name) else None
+        if isinstance(root, Name) and isinstance(meaning, RegisterVariable) and meaning.is_constant:
+            raise self._not_assignable(root, meaning)
+        return self.place(target)
+
+    def _not_assignable(self, target: Name, meaning: Meaning) -> SourceError:
+        """Return the error for an assignment to what is no variable."""
+        name = target.name
+        if isinstance(meaning, Pointer):
+            because = f"{name} is an array or an address, which does not change here"
+            return self.fault(target.at, because, f"{name}[i], or an index that changes")
+        if isinstance(meaning, Counter):
+            return self.fault(target.at, f"{name} counts the rounds of its loop", "a while loop")
+        hint = f"var {name}" if self.language.is_wgsl else f"{name} without const"
+        because = f"{name} is declared as a value that does not change"
+        return self.fault(target.at, because, hint)
 
     def _lane_of(self, whole: Place, member: MemberOf) -> Lane:
         if isinstance(whole, Lane):

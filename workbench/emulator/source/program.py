@@ -20,8 +20,10 @@ class Annotations:
     nothing reads. `returned`: the register that says that a work-item has returned, so that no
     barrier waits for it (None: all wait). `updates`: STOREs that combine their value with the
     stored one, atomically, by this op. `atomic`: memories of which all accesses are atomic.
-    `reads_outside`: a read outside of its memory gives any value, and is a defect only if that is
-    used. `is_zeroed`: the memory of a work-group begins as 0."""
+    `divisions`: divisions of whole numbers that have no value if they are by 0, with the condition
+    under which their value is used (None: always). `reads_outside`: a read outside of its memory
+    gives any value, and is a defect only if that is used. `is_zeroed`: the memory of a work-group
+    begins as 0."""
 
     until: Mapping[int, UOp] = field(default_factory=dict)
     aligned: Mapping[int, int] = field(default_factory=dict)
@@ -31,6 +33,7 @@ class Annotations:
     returned: UOp | None = None
     updates: Mapping[int, Ops] = field(default_factory=dict)
     atomic: frozenset[UOp] = frozenset()
+    divisions: Mapping[int, UOp | None] = field(default_factory=dict)
     reads_outside: bool = False
     is_zeroed: bool = False
 

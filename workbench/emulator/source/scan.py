@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbench.emulator.source.syntax import (
+    AssignmentOf,
     AssignmentStatement,
     Binary,
     BlockStatement,
@@ -23,7 +24,9 @@ from workbench.emulator.source.syntax import (
     Name,
     Number,
     SourceStatement,
+    StepOf,
     Subscript,
+    SwitchStatement,
     Unary,
 )
 
@@ -43,14 +46,19 @@ def _children(statement: SourceStatement) -> tuple[SourceStatement, ...]:
             return (statement.yes,) if statement.no is None else (statement.yes, statement.no)
         case LoopStatement():
             return (*statement.first, *statement.step, statement.body)
+        case SwitchStatement():
+            return tuple(each for case in statement.cases for each in case.body)
     return ()
 
 
 def jumps(statement: SourceStatement) -> set[str]:
-    """Return the kinds of jumps out of a statement; those of a loop inside end there."""
+    """Return the kinds of jumps out of a statement; those of a loop inside end there, and a break
+    of a switch."""
     if isinstance(statement, JumpStatement):
         return {statement.kind}
     kinds = {kind for child in _children(statement) for kind in jumps(child)}
+    if isinstance(statement, SwitchStatement):
+        return kinds - {"break"}
     return kinds & {"return"} if isinstance(statement, LoopStatement) else kinds
 
 
@@ -62,6 +70,8 @@ def returns_early(body: Sequence[SourceStatement]) -> bool:
 
 def assigns(statement: SourceStatement, name: str) -> bool:
     """Whether a statement changes a variable."""
+    if any(_steps(value, name) for value in _own_expressions(statement)):
+        return True
     if isinstance(statement, AssignmentStatement):
         target = statement.target
         while isinstance(target, (MemberOf, Subscript)):
@@ -70,6 +80,14 @@ def assigns(statement: SourceStatement, name: str) -> bool:
     if isinstance(statement, DeclarationStatement) and statement.name == name:
         return True  # another variable of that name: the loop is followed round by round
     return any(assigns(child, name) for child in _children(statement))
+
+
+def _steps(value: Expr, name: str) -> bool:
+    """Whether an expression changes a variable."""
+    is_change = isinstance(value, (StepOf, AssignmentOf)) and any(
+        each.name == name for each in names_in(value.target)
+    )
+    return is_change or any(_steps(part, name) for part in _parts(value))
 
 
 def _parts(value: Expr) -> tuple[Expr, ...]:
@@ -88,6 +106,10 @@ def _parts(value: Expr) -> tuple[Expr, ...]:
             return value.value, value.index
         case MemberOf():
             return (value.value,)
+        case StepOf():
+            return (value.target,)
+        case AssignmentOf():
+            return value.target, value.value
     return ()
 
 
@@ -118,6 +140,12 @@ def is_plain(value: Expr) -> bool:
 
 def expressions_in(statement: SourceStatement) -> Iterator[Expr]:
     """Yield the expressions of a statement and of those inside of it."""
+    yield from _own_expressions(statement)
+    for child in _children(statement):
+        yield from expressions_in(child)
+
+
+def _own_expressions(statement: SourceStatement) -> Iterator[Expr]:
     match statement:
         case DeclarationStatement() | JumpStatement():
             if statement.value is not None:
@@ -132,8 +160,8 @@ def expressions_in(statement: SourceStatement) -> Iterator[Expr]:
         case LoopStatement():
             if statement.condition is not None:
                 yield statement.condition
-    for child in _children(statement):
-        yield from expressions_in(child)
+        case SwitchStatement():
+            yield statement.value
 
 
 def _calls(value: Expr) -> Iterator[Call]:

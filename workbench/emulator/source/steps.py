@@ -181,9 +181,9 @@ class StepWriter(ABC):
     def gated(self, condition: UOp) -> Iterator[None]:
         """Yield where memory is read only if a condition holds."""
         before = self.gate
-        self.gate = self.values.all_of(before, condition)
+        self.gate = self.values.gate = self.values.all_of(before, condition)
         yield
-        self.gate = before
+        self.gate = self.values.gate = before
 
     def _row(self, statement: SourceStatement) -> SourceRow:
         begin = statement.at.offset

@@ -115,6 +115,32 @@ class MemberOf(Expr):
     name: str
 
 
+@dataclass(frozen=True)
+class StepOf(Expr):
+    """`++x` or `x--`: a variable steps by one; its value is the one after, or the one before."""
+
+    target: Expr
+    sign: str
+    is_before: bool
+
+
+@dataclass(frozen=True)
+class AssignmentOf(Expr):
+    """An assignment as a value, as in `a = b = 0`; `sign` as in a statement."""
+
+    target: Expr
+    sign: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class SizeOf(Expr):
+    """The bytes of a type, or of what a name stands for."""
+
+    type: Type | None
+    value: Expr | None
+
+
 # statements
 
 
@@ -169,6 +195,24 @@ class IfStatement(SourceStatement):
     condition: Expr
     yes: SourceStatement
     no: SourceStatement | None
+
+
+@dataclass(frozen=True)
+class SwitchCase:
+    """The statements from some labels to the next ones; `is_default`: one of them is `default`."""
+
+    labels: tuple[Expr, ...]
+    is_default: bool
+    body: tuple[SourceStatement, ...]
+
+
+@dataclass(frozen=True)
+class SwitchStatement(SourceStatement):
+    """A choice of cases. `falls_through`: a case without a break goes on with the next one."""
+
+    value: Expr
+    cases: tuple[SwitchCase, ...]
+    falls_through: bool
 
 
 @dataclass(frozen=True)

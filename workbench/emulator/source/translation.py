@@ -12,12 +12,19 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from workbench.backends.program.launch import LaunchShape
-from workbench.base.dtypes import dtypes
+from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.source.assembly import instruction
 from workbench.emulator.source.c_parser import CParser
 from workbench.emulator.source.languages import LANGUAGES, SourceLanguage
 from workbench.emulator.source.loops import LoopTranslation
-from workbench.emulator.source.meaning import BOOL, Frame, KernelContext, NamedValue, Pointer
+from workbench.emulator.source.meaning import (
+    BOOL,
+    Frame,
+    KernelContext,
+    LoopFlags,
+    NamedValue,
+    Pointer,
+)
 from workbench.emulator.source.program import Annotations, TextProgram
 from workbench.emulator.source.scan import BARRIERS, jumps, names_in, returns_early
 from workbench.emulator.source.syntax import (
@@ -33,6 +40,7 @@ from workbench.emulator.source.syntax import (
     SourceFunction,
     SourceModule,
     SourceStatement,
+    SwitchStatement,
 )
 from workbench.emulator.source.tokens import SourceError, Token
 from workbench.emulator.source.values import PARTS
@@ -82,6 +90,7 @@ class Translation(LoopTranslation):
             for role, sizes in (("grid", self.grid), ("item", self.group))
         }
         self._outside()
+        self.scopes.append({})
         self._bind_parameters()
         frame = Frame(self.kernel)
         body = self.kernel.body.body
@@ -102,6 +111,11 @@ class Translation(LoopTranslation):
             returned=None if waits else frame.returned,
             updates={p + moved: op for p, op in self._updates.items()},
             atomic=frozenset(self._atomic),
+            divisions={
+                p: self.values.divisions[n]
+                for p, n in enumerate(linear)
+                if n in self.values.divisions
+            },
             reads_outside=self.language.is_wgsl,
             is_zeroed=self.language.is_zeroed,
         )
@@ -172,13 +186,14 @@ class Translation(LoopTranslation):
             if parameter.is_constant:
                 self._constant.add(param)
             self._require_stride(dtype, parameter.at)
-            self.scopes[0][parameter.name] = Pointer(param, UOp.index(0), dtype)
+            scope = self.scopes[0 if parameter in self.module.bindings else -1]
+            scope[parameter.name] = Pointer(param, UOp.index(0), dtype)
         for parameter in others:
             if not parameter.role:
                 because = f"nothing says what {parameter.name} is"
                 raise self.fault(parameter.at, because, "the kernel's own arguments")
             value = self._numbers_of(parameter.role, parameter.type.dtype, parameter.at)
-            self.scopes[0][parameter.name] = NamedValue(value)
+            self.scopes[-1][parameter.name] = NamedValue(value)
 
     def _lines(self, moved: int) -> tuple[ProgramLine, ...]:
         lines = []
@@ -244,6 +259,8 @@ class Translation(LoopTranslation):
                 self._if(statement)
             case LoopStatement():
                 self._loop(statement)
+            case SwitchStatement():
+                self._switch(statement)
             case JumpStatement():
                 self._jump(statement)
             case AsmStatement():
@@ -288,7 +305,8 @@ class Translation(LoopTranslation):
             raise self.fault(at, f"a {statement.kind} stands outside of a loop")
         flags = self.loops[-1]
         flag = flags.broken if statement.kind == "break" else flags.skipped
-        assert flag is not None
+        if flag is None:  # a switch that no loop is around
+            raise self.fault(at, f"a {statement.kind} stands outside of a loop")
         self._set(flag, UOp.const(BOOL, True))
         self._note()
 
@@ -305,6 +323,68 @@ class Translation(LoopTranslation):
             self.values.computed = [set()]
             with self._when(self.values.node(Ops.NOT, BOOL, [condition])):
                 self._inside(no)
+
+    def _switch(self, statement: SwitchStatement) -> None:
+        """Translate each case in an IF: a break sets a register, as that of a loop does."""
+        value = self.values.concrete(self.value(statement.value))
+        if not value.dtype.is_int or value.dtype.count > 1:
+            because = f"a switch is of a whole number, and this is {value.dtype}"
+            raise self.fault(statement.value.at, because, "if and else")
+        chosen, broken = self._register("switch ", value.dtype), self._flag("broken")
+        self._set(chosen, value)
+        self._note(is_main=True)
+        self._set(broken, UOp.const(BOOL, False))
+        labels = self._labels(statement, value.dtype)
+        enters = self._flag("case")
+        self._set(enters, UOp.const(BOOL, False))
+        outer = self.loops[-1].skipped if self.loops else None
+        returned = self.frames[-1].returned if self.frames else None
+        kinds = jumps(statement)
+        others = [
+            flag for flag, kind in ((outer, "continue"), (returned, "return")) if kind in kinds
+        ]
+        ends = [broken, *(flag for flag in others if flag is not None)]
+        self.loops.append(LoopFlags(broken, outer))
+        self.scopes.append({})
+        for case, numbers in zip(statement.cases, labels, strict=True):
+            self.values.computed = [set()]
+            test = self._is_one_of(chosen, numbers)
+            if case.is_default:
+                listed = [n for each in labels if each is not numbers for n in each]
+                test = self.values.node(Ops.NOT, BOOL, [self._is_one_of(chosen, listed)])
+            if statement.falls_through:
+                test = self.values.node(Ops.OR, BOOL, [enters, test])
+            self._set(enters, test)
+            stays = self._none_of(ends)
+            with self._when(self.values.node(Ops.AND, BOOL, [enters, stays])):
+                self._body(case.body)
+        self.scopes.pop()
+        self.loops.pop()
+
+    def _labels(self, statement: SwitchStatement, dtype: DType) -> list[list[int]]:
+        """Return the numbers of each case. Errors: SourceError for a number of two cases."""
+        labels: list[list[int]] = []
+        for case in statement.cases:
+            labels.append([])
+            for label in case.labels:
+                number = self._fixed(label)
+                if number is None:
+                    raise self.fault(label.at, "the label of a case is a fixed whole number", "1")
+                if any(number.number in each for each in labels):
+                    raise self.fault(label.at, f"two cases are of {number.number}", "one of them")
+                if not dtype.min <= number.number <= dtype.max:
+                    raise self.fault(label.at, f"{number.number} does not fit {dtype}")
+                labels[-1].append(number.number)
+        if sum(case.is_default for case in statement.cases) > 1:
+            raise self.fault(statement.at, "a switch has two defaults", "one of them")
+        return labels
+
+    def _is_one_of(self, value: UOp, numbers: Sequence[int]) -> UOp:
+        total = UOp.const(BOOL, False)
+        for number in numbers:
+            test = self.values.node(Ops.CMPEQ, BOOL, [value, UOp.const(value.dtype, number)])
+            total = self.values.node(Ops.OR, BOOL, [total, test])
+        return total
 
     def _inside(self, statement: SourceStatement) -> None:
         """Translate the statement of an IF or a loop, in a scope of its own."""

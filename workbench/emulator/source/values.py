@@ -53,6 +53,10 @@ class SourceValues:
         self._append = append
         self.computed: list[set[UOp]] = [set()]
         """The nodes that this statement has computed, by the IFs that are open in it."""
+        self.gate: UOp | None = None
+        """The condition under which the part of an expression that is written now is used."""
+        self.divisions: dict[UOp, UOp | None] = {}
+        """The divisions that have no value if they are by 0, with their gates."""
 
     def node(self, op: Ops, dtype: DType, sources: Sequence[UOp], arg: object = None) -> UOp:
         """Return a node, computed here, or a constant if all its sources are."""
@@ -240,17 +244,29 @@ class SourceValues:
         if sign == "/" and dtype.is_float:
             return self.node(Ops.FDIV, dtype, [a, b])
         if sign == "/":
-            return self._divided(a, b)
+            return self._divided(a, b, at)
         if dtype.is_float:
             if sign == "%" and self.language.is_wgsl:
                 return self.node(Ops.FMOD, dtype, [a, b])
             raise SourceError(at, f"`{sign}` of floats", "fmodf" if sign == "%" else "")
-        return self.node(Ops.CMOD if sign == "%" else _BITS[sign], dtype, [a, b])
+        if sign == "%":
+            return self._integers_divided(Ops.CMOD, a, b, at)
+        return self.node(_BITS[sign], dtype, [a, b])
 
-    def _divided(self, a: UOp, b: UOp) -> UOp:
+    def _integers_divided(self, op: Ops, a: UOp, b: UOp, at: Token) -> UOp:
+        """Return the quotient or the rest of integers. Errors: SourceError for a divisor that is
+        always 0."""
+        if b.op is Ops.CONST and b.arg == 0:
+            raise SourceError(at, "this divides a whole number by 0, which has no value")
+        node = UOp(op, a.dtype, (a, b))
+        if node not in self.divisions and b.op is not Ops.CONST and not self.language.is_wgsl:
+            self.divisions[node] = self.gate
+        return self.node(op, a.dtype, [a, b])
+
+    def _divided(self, a: UOp, b: UOp, at: Token) -> UOp:
         """Return a / b of integers; WGSL has a for a b of 0, and C has nothing."""
         dtype = a.dtype
-        result = self.node(Ops.CDIV, dtype, [a, b])
+        result = self._integers_divided(Ops.CDIV, a, b, at)
         if not self.language.is_wgsl or b.op is Ops.CONST and b.arg != 0:
             return result
         is_zero = self.node(Ops.CMPEQ, dtypes.bool.vec(dtype.count), [b, self.zero(dtype)])

@@ -209,7 +209,9 @@ class WgslParser(SourceParser):
             return [LoopStatement(at, end, (), None, (), self.block())]
         if at.text in ("break", "continue", "return"):
             return [self.jump()]
-        if at.text in ("switch", "continuing", "discard"):
+        if self.is_next("switch"):
+            return [self.switch()]
+        if at.text in ("continuing", "discard"):
             raise self.fault(f"{shown(at)} is not supported", "if and else")
         simple = self._simple()
         self.expect(";")

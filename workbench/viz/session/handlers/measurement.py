@@ -138,7 +138,7 @@ def _outcome(check: CheckRun, slots: Sequence[int], reply: Row) -> CheckRow:
     ]
     with unobserved():
         result = check.verdict(outputs)
-    return CheckRow(result.ok, str(result))
+    return CheckRow(result.ok, f"{result}{reply['reads']}")
 
 
 def time_group(
