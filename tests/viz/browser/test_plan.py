@@ -338,10 +338,17 @@ CUT_SPOT = """() => {
 """Points everywhere until a line that is cut says so: it is in sight when the plan opens."""
 
 
-def test_a_large_plan_is_painted_and_can_be_searched(browser: Any, tmp_path: Path) -> None:
-    record = plain(build(large()))
+@pytest.fixture(scope="module")
+def large_record() -> Record:
+    record: Record = plain(build(large()))
     assert len(record["plan"]["nodes"]) > 200
-    for page in plan_page(browser, tmp_path, exported(record)):
+    return record
+
+
+def test_a_large_plan_is_painted_and_can_be_searched(
+    browser: Any, tmp_path: Path, large_record: Record
+) -> None:
+    for page in plan_page(browser, tmp_path, exported(large_record)):
         assert page.locator(".wb-plan .wb-g-canvas").count() == 1
         page.wait_for_function("!document.querySelector('.wb-g-map').hidden")
         spot = page.evaluate(CUT_SPOT)
@@ -362,6 +369,40 @@ def test_a_large_plan_is_painted_and_can_be_searched(browser: Any, tmp_path: Pat
         light = page.evaluate(picture)
         page.emulate_media(color_scheme="dark")
         page.wait_for_function(f"(light) => {picture} !== light", arg=light)
+
+
+PIXELS = """() => {
+  const canvas = document.querySelector(".wb-plan .wb-g-canvas");
+  const { width, height } = canvas;
+  return canvas.getContext("2d").getImageData(0, 0, width, height).data;
+}"""
+DIFFERENCES = f"""() => {{
+  const pixels = {PIXELS};
+  const dragged = pixels();
+  document.querySelector(".wb-plan .wb-g-canvas").dispatchEvent(new Event("contextrestored"));
+  const anew = pixels();
+  return [anew.filter(Boolean).length, anew.filter((v, i) => Math.abs(v - dragged[i]) > 32).length];
+}}"""
+"""Returns how many values of a picture are not 0, and how many differ when it is drawn anew."""
+
+
+def test_a_large_plan_that_is_dragged_looks_as_if_drawn_anew(
+    browser: Any, tmp_path: Path, large_record: Record
+) -> None:
+    """Only what comes into sight is drawn then."""
+    for page in plan_page(browser, tmp_path, exported(large_record)):
+        box = page.locator(".wb-plan .wb-g-stage").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        before = page.evaluate(f"({PIXELS})().join()")
+        for dx, dy in ((40, 0), (40, 90), (-70, 20), (-90, -130), (5, -7)):
+            page.mouse.move(x + dx, y + dy)
+            drawn(page)
+            painted, different = page.evaluate(DIFFERENCES)
+            assert painted > 1000 and different < painted / 1000
+        assert page.evaluate(f"({PIXELS})().join()") != before
+        page.mouse.up()
 
 
 def test_the_still_picture_is_whole(browser: Any, tmp_path: Path) -> None:
