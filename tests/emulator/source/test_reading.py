@@ -411,8 +411,62 @@ def test_references_and_masks_that_are_not_supported(doubled: Kernel) -> None:
         emulate(doubled, CUDA, code=written("p0[i] = p1[i]; add(p0[i]);", outside))
     with pytest.raises(SourceError, match="some lanes"):
         emulate(doubled, CUDA, code=written("p0[i] = __shfl_xor_sync(1, p1[i], 1);"))
-    with pytest.raises(SourceError, match="only a struct of x, y, z, w"):
-        emulate(doubled, CUDA, code=written(body, "struct P { float y, x; };" + outside))
+
+
+STRUCT = "struct Pair { float sum; int n; };"
+OF_STRUCTS = {
+    "parts": "Pair a; a.sum = p1[i]; a.n = 2; p0[i] = a.sum * a.n;",
+    "braces": "struct Pair a = {p1[i]}; a.n += 2; p0[i] = a.sum * a.n;",
+    "a copy": "const Pair a = {p1[i], 1}; Pair b = a; b.n++; p0[i] = b.sum * b.n;",
+    "all parts at once": "Pair a = {1, 2}; a = Pair{p1[i] + a.n - 2, a.n}; p0[i] = a.sum * a.n;",
+}
+STRUCTS_REFUSED = {
+    "Pair a; p0[i] = a.m;": "the struct Pair has no part `m`",
+    "const Pair a = {1, 2}; a.n = 3;": "a.n is declared as a value that does not change",
+    "Pair a; p0[i] = a;": "a is a struct, and one value is expected",
+    "Pair a = {1, 2, 3};": "has 2 parts, and gets 3",
+    "__shared__ Pair a[4];": "the struct Pair in memory is not supported",
+    "p0[i] = ((const Pair *)p1)[i].sum;": "a pointer to a struct is not supported",
+    "p0[i] = sizeof(Pair);": "the size of a struct is not supported",
+    "p0[i] = twice(Pair{1, 2});": "takes or returns a struct",
+}
+
+
+@by_rows("name, body", list(OF_STRUCTS.items()))
+def test_structs(doubled: Kernel, name: str, body: str) -> None:
+    require_right(doubled, CUDA, written(body, STRUCT), name)
+    typed = STRUCT.replace("struct Pair", "typedef struct").replace("};", "} Pair;")
+    require_right(doubled, CUDA, written(body.replace("struct Pair", "Pair"), typed), name)
+
+
+@by_rows("body, because", list(STRUCTS_REFUSED.items()))
+def test_structs_that_are_not_supported(doubled: Kernel, body: str, because: str) -> None:
+    outside = f"{STRUCT}\n__device__ float twice(Pair a) {{ return a.sum * a.n; }}"
+    with pytest.raises(SourceError, match=because):
+        emulate(doubled, CUDA, code=written(body, outside))
+
+
+def test_arguments_that_have_no_elements(doubled: Kernel) -> None:
+    for kind, outside in (("void", ""), ("Pair", STRUCT)):
+        text = written("p0[i] = 1;", outside).replace("const float *p1", f"const {kind} *p1")
+        with pytest.raises(SourceError, match="p1 is a pointer to"):
+            emulate(doubled, CUDA, code=text)
+
+
+def test_structs_of_wgsl(doubled: Kernel) -> None:
+    text = doubled.code_for(WGSL)
+    numbers = re.sub(r"\(@builtin.*?\) \{", "(from: In) {", text)
+    numbers = numbers.replace("= i32(group", "= i32(from.group").replace(
+        "i32(item", "i32(from.item"
+    )
+    begin = numbers.index("@compute")
+    struct = "struct In { @builtin(workgroup_id) group: vec3<u32>,\n"
+    struct += "@builtin(local_invocation_id) item: vec3<u32> }\n"
+    code = numbers[:begin] + struct + numbers[begin:]
+    assert not emulate(doubled, WGSL, code=code).findings
+    body = "var a = Pair(1, vec2<f32>(p1[i])); a = Pair(a.all.x, a.all * 2);\np0[i] = a.all.y;"
+    struct = "struct Pair { n: f32, all: vec2<f32>, }\n"
+    assert not emulate(doubled, WGSL, code=struct + wgsl(body)).findings
 
 
 def test_a_text_that_writes_to_an_input_leaves_the_data(doubled: Kernel) -> None:
@@ -428,6 +482,8 @@ OPENCL = {
     "a vector and a number": "uchar4 c = (uchar4)(200);\n"
     "p0[i] = p1[i] * (((c + 100) / (uchar)22).x);",
     "a comparison": "float4 a = (float4)(1.0f); p0[i] = p1[i] * -2 * convert_float4(a < 2.0f).x;",
+    "halves": "float4 v = (float4)(1, 2, 3, 4); float2 a = v.hi - v.odd + v.lo - v.even;\n"
+    "p0[i] = p1[i] * (a.x + 1) * (v.hi.y - 3);",
     "a wide shift": "int k = 33; p0[i] = p1[i] * (1 << k);",
 }
 
@@ -453,6 +509,7 @@ WGSL_CASES = {
     "literals": "p0[i] = p1[i] * (1 + 4 / 4);",
     "a constant of no type": "let k = item.x * (2 * 1); p0[i] = p1[i] * 2 + f32(k - 2u * item.x);",
     "a size": "var a: array<f32, TILE * 2>; a[31] = 2; p0[i] = p1[i] * a[31];",
+    "the length of an array": "p0[i] = p1[i] * f32(arrayLength(&p1) / 128u);",
     "an array": "var a = array<f32, 2>(1, 2); p0[i] = p1[i] * a[1];",
     "a division by 0": "p0[i] = p1[i] * f32(2 / (i - i));",
     "a switch": "var n = 0; switch item.x & 3u { case 0u, 1u { n = 2; }\n"

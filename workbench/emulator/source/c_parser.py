@@ -20,6 +20,7 @@ from workbench.emulator.source.syntax import (
     SourceModule,
     SourceParameter,
     SourceStatement,
+    SourceStruct,
     Space,
     Type,
 )
@@ -107,6 +108,12 @@ class CParser(SourceParser):
     def _typedef(self) -> None:
         """Read a typedef: a new name for a type, or for a vector of `ext_vector_type`."""
         self.expect("typedef")
+        if self.is_next("struct") and "{" in (self.ahead().text, self.ahead(2).text):
+            self.place += 1 if self.ahead().text == "{" else 2
+            parts = self._parts()
+            self._define_struct(self.name("the name of a struct").text, parts)
+            self.expect(";")
+            return
         head = self._head()
         if head.type is None:
             raise self.fault("a typedef names no type here")
@@ -125,28 +132,47 @@ class CParser(SourceParser):
         self.types[name] = dtype
 
     def _struct(self) -> None:
-        """Read a struct whose parts have one type: it is a vector."""
-        at = self.expect("struct")
+        """Read a struct."""
+        self.expect("struct")
         head = _Head()
         while self._qualifier(head):
             pass
         name = self.name("the name of a struct").text
+        self._define_struct(name, self._parts())
+        self.expect(";")
+
+    def _parts(self) -> list[tuple[str, Type]]:
+        """Return the parts of a struct, in braces."""
         self.expect("{")
-        part = self._head().type
-        count, names = 0, []
-        while part is not None:
-            names.append(self.name("the name of a part").text)
-            count += self._size_in_brackets() if self.is_next("[") else 1
-            if not self.accept(","):
-                break
-        self.expect(";")
-        is_vector = names in ([ARRAY_OF_LANES], [*PARTS[:count]])
-        if part is None or not is_vector or not self.is_next("}"):
-            because = f"only a struct of x, y, z, w or of an array {ARRAY_OF_LANES} is supported"
-            raise self.fault(because, "separate variables", at)
-        self.expect("}")
-        self.expect(";")
-        self.types[name] = part.dtype.scalar.vec(count)
+        parts: list[tuple[str, Type]] = []
+        while not self.accept("}"):
+            kind = self.required_type()
+            if kind.is_pointer:
+                raise self.fault("a pointer in a struct is not supported", "a variable")
+            while True:
+                name = self.name("the name of a part").text
+                sizes: list[Expr | None] = []
+                while self.accept("["):
+                    sizes.append(self.expression())
+                    self.expect("]")
+                parts.append((name, replace(kind, sizes=tuple(sizes))))
+                if not self.accept(","):
+                    break
+            self.expect(";")
+        return parts
+
+    def _define_struct(self, name: str, parts: list[tuple[str, Type]]) -> None:
+        """Give a name to a struct; one of x, y, z, w, or of an array `s`, is a vector."""
+        names, kinds = [each for each, _ in parts], {kind for _, kind in parts}
+        kind = parts[0][1] if len(kinds) == 1 and parts[0][1].struct is None else None
+        if kind is not None and names == [ARRAY_OF_LANES] and len(kind.sizes) == 1:
+            size = kind.sizes[0]
+            assert size is not None
+            self.types[name] = kind.dtype.scalar.vec(self.whole_number(size))
+        elif kind and not kind.sizes and len(names) > 1 and names == [*PARTS[: len(names)]]:
+            self.types[name] = kind.dtype.scalar.vec(len(names))
+        else:
+            self.structs[name] = SourceStruct(name, tuple(parts))
 
     # types
 
@@ -172,6 +198,9 @@ class CParser(SourceParser):
                 break
         if not words:
             return head
+        if words[0] in self.structs:
+            head.type = Type(dtypes.void, space=space, struct=self.structs[words[0]])
+            return head
         head.type = Type(self._named(words), space=space)
         return head
 
@@ -179,7 +208,7 @@ class CParser(SourceParser):
         text = self.token.text
         if text in _INTEGER_WORDS:
             return not words or words[-1] in _INTEGER_WORDS
-        return not words and text in self.types
+        return not words and (text in self.types or text in self.structs)
 
     def _named(self, words: list[str]) -> DType:
         """Return the type of words such as `unsigned long long int`."""
@@ -286,7 +315,7 @@ class CParser(SourceParser):
                 return Cast(at, kind, self.unary())
         if self.token.kind != "name" or self.ahead().text not in ("(", "{"):
             return None
-        if self.token.text not in self.types:
+        if self.token.text not in self.types and self.token.text not in self.structs:
             return None
         kind = self.type_here()
         assert kind is not None

@@ -30,11 +30,18 @@ from workbench.emulator.source.syntax import (
 )
 from workbench.emulator.source.tokens import Token
 from workbench.emulator.source.values import Value
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 MOST_INLINED = 20
 """Most functions that are called inside of each other."""
+_OF_WARPS = {
+    f"{prefix}_{word}": op
+    for prefix, names in (("sub_group_reduce", "add max min"), ("simd", "sum max min"))
+    for word, op in zip(names.split(), (Ops.ADD, Ops.MAX, Ops.MIN), strict=True)
+}
+"""Functions of a value of all lanes of a warp, with the op that combines them."""
 _ATOMICS = {
     "atomicStore": None, "atomicAdd": Ops.ADD, "atomicAnd": Ops.AND, "atomicOr": Ops.OR,
     "atomicXor": Ops.XOR, "atomicMax": Ops.MAX, "atomicMin": Ops.MIN,
@@ -85,6 +92,11 @@ class CallTranslation(ExpressionTranslation):
             return self._number_along(_NUMBERS[name], int(dimension.arg), dtypes.uint64)
         if name in SHUFFLES:
             return self._shuffle(call)
+        if name in _OF_WARPS:
+            return self._combined(call)
+        if name == "arrayLength" and self.language.is_wgsl and len(call.arguments) == 1:
+            array = self.pointer(call.arguments[0])
+            return UOp.const(dtypes.uint32, size_of(array.memory) // array.dtype.count)
         if name in BARRIERS:
             raise self.fault(call.at, "a barrier is a statement of its own")
         if name in ("bitcast", "as_type") and len(call.types) == 1 and len(call.arguments) == 1:
@@ -132,6 +144,8 @@ class CallTranslation(ExpressionTranslation):
         return value
 
     def _unknown(self, name: str) -> str:
+        if name.startswith("subgroup"):
+            return f"WGSL does not say how large a subgroup is, so {name} is not supported"
         if "shfl" in name or "shuffle" in name:
             return f"of shuffles the emulator supports {', '.join(SHUFFLES)}, and this is {name}"
         if name.startswith("__sync") or name == "simdgroup_barrier":
@@ -178,6 +192,20 @@ class CallTranslation(ExpressionTranslation):
             raise self.fault(call.at, "the distance of a shuffle is above 0", "1")
         return self._of_warp(UOp(Ops.WARP_SHUFFLE, value.dtype, (value,), int(distance.arg)))
 
+    def _combined(self, call: Call) -> UOp:
+        """Return the sum, or the like, of the values of a warp's lanes: by shuffles."""
+        if len(call.arguments) != 1:
+            raise self.fault(call.at, f"{call.name} has 1 argument")
+        value = self.values.concrete(self.value(call.arguments[0]))
+        total = self._register("combined ", value.dtype)
+        self._set(total, value)
+        distance = self.warp_lanes // 2
+        while distance:
+            other = self._of_warp(UOp(Ops.WARP_SHUFFLE, value.dtype, (total,), distance))
+            self._set(total, self.values.node(_OF_WARPS[call.name], value.dtype, [total, other]))
+            distance //= 2
+        return total
+
     def _require_all_lanes(self, call: Call) -> None:
         """Errors: SourceError for a shuffle whose mask has not all lanes of a warp."""
         mask = self.value(call.arguments[0])
@@ -186,6 +214,9 @@ class CallTranslation(ExpressionTranslation):
             raise self.fault(call.at, "a shuffle of some lanes is not supported", f"{every:#x}")
 
     def _own_call(self, call: Call, own: Sequence[SourceFunction], may_be_void: bool) -> Value:
+        if any(p.type.struct for f in own for p in f.parameters) or own[0].result.struct:
+            because = f"the function {call.name} takes or returns a struct"
+            raise self.fault(call.at, f"{because}: that is not supported", "its parts")
         arguments: list[Value | Pointer] = [self.value_or_pointer(a) for a in call.arguments]
         fitting = [f for f in own if fits(f, arguments)]
         exact = [f for f in fitting if fits_exactly(f, arguments)]

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import plural
 from workbench.emulator.source.calls import CallTranslation
-from workbench.emulator.source.meaning import NamedValue, Place, Pointer, RegisterVariable, type_of
+from workbench.emulator.source.meaning import (
+    NamedValue,
+    Place,
+    Pointer,
+    RegisterVariable,
+    StructVariable,
+    type_of,
+)
 from workbench.emulator.source.syntax import (
     AssignmentStatement,
     Braces,
     Construct,
     DeclarationStatement,
     Expr,
+    Name,
+    SourceStruct,
     Type,
 )
 from workbench.emulator.source.tokens import Token
@@ -34,6 +45,10 @@ class DeclarationTranslation(CallTranslation):
             raise self.fault(at, f"there is a {name} in this block already", "another name")
         if kind is None and isinstance(declaration.value, Construct):
             kind = declaration.value.type
+        struct = self._struct_of(kind, declaration.value)
+        if struct is not None:
+            self._declare_struct(declaration, struct)
+            return
         if kind is not None and kind.dtype is dtypes.void:
             raise self.fault(at, f"{name} has no type")
         if kind is not None and kind.is_pointer and not kind.sizes:
@@ -69,6 +84,65 @@ class DeclarationTranslation(CallTranslation):
             self._set(register, value, is_noted=True)
         is_constant = declaration.is_constant and value is not None
         self.scopes[-1][name] = RegisterVariable(register, is_constant)
+
+    def _struct_of(self, kind: Type | None, value: Expr | None) -> SourceStruct | None:
+        """Return the struct of a variable with a type and a value; None if it has none."""
+        if kind is not None:
+            return kind.struct
+        named = None if value is None else self.part_named(value)
+        meaning = self._find(named.name) if isinstance(named, Name) else None
+        return meaning.struct if isinstance(meaning, StructVariable) else None
+
+    def _declare_struct(self, declaration: DeclarationStatement, struct: SourceStruct) -> None:
+        """Declare a variable for each part of a struct."""
+        kind = declaration.type
+        if kind is not None and (kind.space == "shared" or kind.sizes or kind.is_pointer):
+            because = f"the struct {struct.name} in memory is not supported"
+            raise self.fault(declaration.at, because, "an array for each part")
+        values = self._parts_of(struct, declaration.value)
+        for (part, of), value in zip(struct.parts, values, strict=True):
+            name = f"{declaration.name}.{part}"
+            self._declare(replace(declaration, name=name, type=of, value=value))
+        self.scopes[-1][declaration.name] = StructVariable(struct)
+
+    def _parts_of(self, struct: SourceStruct, value: Expr | None) -> list[Expr | None]:
+        """Return the values of the parts of a struct that has a value: another variable, or a value
+        for each part."""
+        if value is None:
+            return [None] * len(struct.parts)
+        named = self.part_named(value)
+        meaning = self._find(named.name) if isinstance(named, Name) else None
+        if isinstance(named, Name) and meaning == StructVariable(struct):
+            return [Name(value.at, f"{named.name}.{part}") for part, _ in struct.parts]
+        is_made = isinstance(value, Construct) and value.type.struct == struct
+        if not is_made and not isinstance(value, Braces):
+            because = f"a value of the struct {struct.name} is expected here"
+            raise self.fault(value.at, because, f"{struct.name}(..), or a variable of it")
+        assert isinstance(value, (Braces, Construct))
+        if not value.parts:
+            zeros = (Construct(value.at, of, ()) for _, of in struct.parts)
+            return [*zeros]
+        if isinstance(value, Braces) and len(value.parts) < len(struct.parts):
+            rest = struct.parts[len(value.parts) :]
+            return [*value.parts, *(Construct(value.at, of, ()) for _, of in rest)]
+        if len(value.parts) != len(struct.parts):
+            has = plural(len(struct.parts), "part")
+            because = f"the struct {struct.name} has {has}, and gets {len(value.parts)}"
+            raise self.fault(value.at, because)
+        return [*value.parts]
+
+    def _assign_struct(self, statement: AssignmentStatement, name: str) -> None:
+        """Assign each part of a struct, after all of their values are computed."""
+        meaning = self._find(name)
+        assert isinstance(meaning, StructVariable)
+        at, whole = statement.at, self._unique(f"{name} ")
+        value = DeclarationStatement(at, statement.end, whole, None, statement.value)
+        if statement.sign:
+            raise self.fault(at, f"`{statement.sign}=` of the struct {meaning.struct.name}")
+        self._declare_struct(value, meaning.struct)
+        for part, _ in meaning.struct.parts:
+            target, source = (Name(at, f"{each}.{part}") for each in (name, whole))
+            self._assign(replace(statement, target=target, value=source))
 
     def _declare_in_memory(self, name: str, dtype: DType, value: UOp | None) -> None:
         """Declare a variable whose address is used: an array of a work-item."""
@@ -170,7 +244,10 @@ class DeclarationTranslation(CallTranslation):
     # assignments
 
     def _assign(self, statement: AssignmentStatement) -> None:
-        target, at = statement.target, statement.at
+        target, at = self.part_named(statement.target), statement.at
+        if isinstance(target, Name) and isinstance(self._find(target.name), StructVariable):
+            self._assign_struct(statement, target.name)
+            return
         place = self.target(target)
         dtype = type_of(place)
         if isinstance(statement.value, Braces):

@@ -16,6 +16,7 @@ from workbench.emulator.source.meaning import (
     Place,
     Pointer,
     RegisterVariable,
+    StructVariable,
     type_of,
 )
 from workbench.emulator.source.places import PlaceTranslation
@@ -63,6 +64,7 @@ class ExpressionTranslation(PlaceTranslation):
         return result
 
     def value_or_pointer(self, value: Expr, may_be_void: bool = False) -> Value | Pointer:
+        value = self.part_named(value)
         match value:
             case Number(dtype=None):
                 return Abstract(value.value)
@@ -89,6 +91,9 @@ class ExpressionTranslation(PlaceTranslation):
             case Choice():
                 return self._choice(value)
             case Cast():
+                if value.type.struct is not None:
+                    because = "a cast to a struct is not supported"
+                    raise self.fault(value.at, because, "an array for each part")
                 if value.type.is_pointer:
                     return self.pointer(value)
                 if value.type.dtype is dtypes.void and may_be_void:
@@ -152,6 +157,8 @@ class ExpressionTranslation(PlaceTranslation):
         """Return the bytes of a type or of a name."""
         kind, inner = value.type, value.value
         sizes: tuple[int, ...] = ()
+        if kind is not None and kind.struct is not None and not kind.is_pointer:
+            raise self.fault(value.at, "the size of a struct is not supported", "its parts")
         if kind is not None:
             dtype, is_pointer = kind.dtype, kind.is_pointer
         elif isinstance(inner, (Name, Subscript)):
@@ -159,6 +166,8 @@ class ExpressionTranslation(PlaceTranslation):
             while isinstance(inner, Subscript):
                 inner, below = inner.value, below + 1
             meaning = self._meaning(inner) if isinstance(inner, Name) else None
+            if isinstance(meaning, StructVariable):
+                raise self.fault(value.at, "the size of a struct is not supported", "its parts")
             if isinstance(meaning, Pointer) and not meaning.is_variable:
                 sizes = meaning.sizes[below:]
                 dtype, is_pointer = meaning.dtype, not meaning.sizes and not below
@@ -187,6 +196,10 @@ class ExpressionTranslation(PlaceTranslation):
                 if isinstance(meaning.value, UOp):
                     self._again(meaning.value)
                 return meaning.value
+            case StructVariable():
+                because = f"{name.name} is a struct, and one value is expected here"
+                parts = (f"{name.name}.{part}" for part, _ in meaning.struct.parts)
+                raise self.fault(name.at, because, ", ".join(parts))
         if meaning.is_variable:
             return self.load(meaning)
         return Pointer(meaning.memory, meaning.offset, meaning.dtype, meaning.sizes)
@@ -267,6 +280,9 @@ class ExpressionTranslation(PlaceTranslation):
 
     def _constructed(self, value: Construct) -> UOp:
         dtype = value.type.dtype
+        if value.type.struct is not None:
+            because = f"{value.type} stands here, and one value is expected"
+            raise self.fault(value.at, because, f"a variable: let a = {value.type.struct.name}(..)")
         parts = [self.value(part) for part in value.parts]
         call = Call(value.at, str(dtype), value.parts)
         if not parts:

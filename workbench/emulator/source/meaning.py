@@ -10,7 +10,7 @@ from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.tensor_cores import Fragment, TensorCore
 from workbench.emulator.source.scan import addressed_in, expressions_in
-from workbench.emulator.source.syntax import SourceFunction
+from workbench.emulator.source.syntax import SourceFunction, SourceStruct
 from workbench.emulator.source.values import Value
 from workbench.ir.node.uop import UOp
 
@@ -64,7 +64,14 @@ class Lane:
     places: tuple[int, ...]
 
 
-Meaning = RegisterVariable | Counter | NamedValue | Pointer
+@dataclass(frozen=True)
+class StructVariable:
+    """A variable of a struct: each part is a variable of its own, of the name `variable.part`."""
+
+    struct: SourceStruct
+
+
+Meaning = RegisterVariable | Counter | NamedValue | Pointer | StructVariable
 Place = RegisterVariable | Pointer | Lane
 
 

@@ -25,6 +25,7 @@ from workbench.emulator.source.syntax import (
     Name,
     Number,
     SourceStatement,
+    SourceStruct,
     StepOf,
     Subscript,
     SwitchCase,
@@ -55,6 +56,7 @@ class SourceParser(ABC):
         self.tokens = tokens_of(text, dict(language.defined), not language.is_wgsl)
         self.place = 0
         self.types = dict(language.types) | dict(language.vectors)
+        self.structs: dict[str, SourceStruct] = {}
         self._depth = 0
 
     # tokens
@@ -227,6 +229,10 @@ class SourceParser(ABC):
         if at.kind == "number":
             self.place += 1
             return self._number(at)
+        if at.kind == "string":
+            self.place += 1
+            because = "a text in quotes is no value here: the emulator prints nothing"
+            raise self.fault(because, "the steps of a work-item, which show each value", at)
         if at.kind == "letter":
             self.place += 1
             return Number(at, ord(at.text[1]) & 0x7F, dtypes.int8)

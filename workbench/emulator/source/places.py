@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TypeGuard
 
 from workbench.base.dtypes import DType, dtypes
@@ -13,6 +14,7 @@ from workbench.emulator.source.meaning import (
     Place,
     Pointer,
     RegisterVariable,
+    StructVariable,
     type_of,
 )
 from workbench.emulator.source.steps import StepWriter
@@ -23,12 +25,34 @@ from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
+_HALVES: dict[str, Callable[[int], slice]] = {
+    "lo": lambda count: slice(0, count // 2), "hi": lambda count: slice(count // 2, None),
+    "even": lambda count: slice(0, None, 2), "odd": lambda count: slice(1, None, 2),
+}  # fmt: skip
+"""The halves of a vector of OpenCL C, by name."""
+
 
 class PlaceTranslation(StepWriter):
     """Reads and writes places."""
 
+    def part_named(self, value: Expr) -> Expr:
+        """Return the variable that a part of a struct is, or else the expression itself. Errors:
+        SourceError for a part that the struct lacks."""
+        if not isinstance(value, MemberOf):
+            return value
+        whole = self.part_named(value.value)
+        meaning = self._find(whole.name) if isinstance(whole, Name) else None
+        if not isinstance(whole, Name) or not isinstance(meaning, StructVariable):
+            return value if whole is value.value else MemberOf(value.at, whole, value.name)
+        names = [name for name, _ in meaning.struct.parts]
+        if value.name not in names:
+            because = f"the struct {meaning.struct.name} has no part `{value.name}`"
+            raise self.fault(value.at, because, ", ".join(names))
+        return Name(whole.at, f"{whole.name}.{value.name}")
+
     def place(self, target: Expr) -> Place:
         """Return what an expression names, to be read or assigned."""
+        target = self.part_named(target)
         match target:
             case Name():
                 meaning = self._meaning(target)
@@ -49,9 +73,9 @@ class PlaceTranslation(StepWriter):
     def target(self, target: Expr) -> Place:
         """Return what an expression names, to be assigned. Errors: SourceError for a variable that
         the text declares as constant."""
-        root = target
+        root = self.part_named(target)
         while isinstance(root, (MemberOf, Subscript)):
-            root = root.value
+            root = self.part_named(root.value)
         meaning = self._find(root.name) if isinstance(root, Name) else None
         if isinstance(root, Name) and isinstance(meaning, RegisterVariable) and meaning.is_constant:
             raise self._not_assignable(root, meaning)
@@ -77,6 +101,9 @@ class PlaceTranslation(StepWriter):
     def _places_of(self, dtype: DType, member: MemberOf) -> list[int]:
         if member.name == "s":  # an array of a struct, `v.s[3]`
             return [*range(dtype.count)]
+        half = _HALVES.get(member.name) if self.language.name == "OpenCL C" else None
+        if half is not None and dtype.count % 2 == 0:
+            return [*range(dtype.count)][half(dtype.count)]
         return lanes_named(member.name, dtype.count, member.at)
 
     def _element(self, target: Subscript) -> Place:
@@ -99,6 +126,7 @@ class PlaceTranslation(StepWriter):
 
     def _base(self, value: Expr) -> Pointer | None:
         """Return the array or pointer that is subscripted; None if it is a vector."""
+        value = self.part_named(value)
         if isinstance(value, Name):
             meaning = self._meaning(value)
             return meaning if _is_address(meaning) else None
@@ -135,16 +163,22 @@ class PlaceTranslation(StepWriter):
 
     def pointer(self, value: Expr) -> Pointer:
         """Return the address that an expression is."""
+        value = self.part_named(value)
         match value:
             case Name():
                 meaning = self._meaning(value)
                 if _is_address(meaning):
                     return Pointer(meaning.memory, meaning.offset, meaning.dtype)
+            case Unary(sign="&") if self.language.is_wgsl and self._is_pointer(value.value):
+                return self.pointer(value.value)
             case Unary(sign="&"):
                 place = self.place(value.value)
                 if isinstance(place, Pointer):
                     return place
                 raise self.fault(value.at, "the address of a variable is not supported")
+            case Cast() if value.type.struct is not None:
+                because = "a pointer to a struct is not supported"
+                raise self.fault(value.at, because, "an array for each part")
             case Cast() if value.type.is_pointer:
                 pointer = self.pointer(value.value)
                 self._require_stride(value.type.dtype, value.at)
@@ -163,6 +197,7 @@ class PlaceTranslation(StepWriter):
         raise self.fault(value.at, "an address is expected here", "&p[i]")
 
     def _is_pointer(self, value: Expr) -> bool:
+        value = self.part_named(value)
         match value:
             case Name():
                 return _is_address(self._find(value.name))
@@ -181,6 +216,7 @@ class PlaceTranslation(StepWriter):
 
     def _base_type(self, value: Expr) -> tuple[int, ...] | None:
         """Return the sizes of the array that an expression is a part of; None if it is none."""
+        value = self.part_named(value)
         if isinstance(value, Name):
             meaning = self._find(value.name)
             return meaning.sizes if _is_address(meaning) else None

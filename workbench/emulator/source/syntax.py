@@ -15,17 +15,35 @@ Space = Literal["", "global", "shared", "private"]
 class Type:
     """A type: a scalar or a vector, or a pointer to such elements in a `space` ("": that of the
     address). `sizes` are the lengths of an array, outermost first; None: as long as its memory.
-    `is_atomic`: an element that atomic operations change."""
+    `is_atomic`: an element that atomic operations change. `struct`: the parts of a struct, whose
+    `dtype` is void."""
 
     dtype: DType
     is_pointer: bool = False
     space: Space = ""
     sizes: tuple[Expr | None, ...] = ()
     is_atomic: bool = False
+    struct: SourceStruct | None = None
 
     def __str__(self) -> str:
-        kind = "nothing" if self.dtype is dtypes.void else str(self.dtype)
-        return f"pointer to {kind}" if self.is_pointer else kind
+        return f"pointer to {self.named}" if self.is_pointer else self.named
+
+    @property
+    def named(self) -> str:
+        """The elements in words, without the pointer."""
+        if self.struct is not None:
+            return f"the struct {self.struct.name}"
+        return "nothing" if self.dtype is dtypes.void else str(self.dtype)
+
+
+@dataclass(frozen=True)
+class SourceStruct:
+    """A struct: its name, and its parts in their order. `roles` are those of parts that the launch
+    passes, as of a parameter."""
+
+    name: str
+    parts: tuple[tuple[str, Type], ...]
+    roles: tuple[str, ...] = ()
 
 
 # expressions

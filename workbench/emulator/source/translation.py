@@ -24,6 +24,7 @@ from workbench.emulator.source.meaning import (
     LoopFlags,
     NamedValue,
     Pointer,
+    StructVariable,
 )
 from workbench.emulator.source.program import Annotations, TextProgram
 from workbench.emulator.source.scan import BARRIERS, jumps, names_in, returns_early
@@ -179,6 +180,9 @@ class Translation(LoopTranslation):
             memory, self.params.slots, self.params.nbytes, strict=True
         ):
             dtype = parameter.type.dtype
+            if dtype is dtypes.void:
+                because = f"{parameter.name} is a pointer to {parameter.type.named}"
+                raise self.fault(parameter.at, f"{because}: that is not supported", "float *")
             length = -(-nbytes // dtype.scalar.itemsize)
             param = construct.param(dtype.scalar, slot, length)
             if parameter.type.is_atomic:
@@ -189,6 +193,13 @@ class Translation(LoopTranslation):
             scope = self.scopes[0 if parameter in self.module.bindings else -1]
             scope[parameter.name] = Pointer(param, UOp.index(0), dtype)
         for parameter in others:
+            struct = parameter.type.struct
+            if struct is not None and all(struct.roles):
+                self.scopes[-1][parameter.name] = StructVariable(struct)
+                for (part, of), role in zip(struct.parts, struct.roles, strict=True):
+                    number = NamedValue(self._numbers_of(role, of.dtype, parameter.at))
+                    self.scopes[-1][f"{parameter.name}.{part}"] = number
+                continue
             if not parameter.role:
                 because = f"nothing says what {parameter.name} is"
                 raise self.fault(parameter.at, because, "the kernel's own arguments")

@@ -393,5 +393,6 @@ def lanes_named(name: str, count: int, at: Token) -> list[int]:
     else:
         places = [count]
     if any(place >= count for place in places):
-        raise SourceError(at, f"a vector of {count} lanes has no part `{name}`", "x, y, z, w")
+        parts = ", ".join(PARTS[:count]) if count <= len(PARTS) else f"s0 to s{count - 1:x}"
+        raise SourceError(at, f"a vector of {count} lanes has no part `{name}`", parts)
     return places

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workbench.base.dtypes import dtypes
 from workbench.emulator.source.parser import SUM, SourceParser
 from workbench.emulator.source.syntax import (
@@ -16,6 +18,7 @@ from workbench.emulator.source.syntax import (
     SourceModule,
     SourceParameter,
     SourceStatement,
+    SourceStruct,
     Space,
     Type,
 )
@@ -46,7 +49,9 @@ class WgslParser(SourceParser):
                     self.place += 1
                 continue
             attributes = self._attributes()
-            if self.is_next("fn"):
+            if self.accept("struct"):
+                self._struct()
+            elif self.is_next("fn"):
                 function = self._function(attributes)
                 module.functions.setdefault(function.name, []).append(function)
             elif self.is_next("var", "const", "override"):
@@ -79,12 +84,30 @@ class WgslParser(SourceParser):
                 raise self.fault(because)
         return module
 
+    def _struct(self) -> None:
+        """Read the parts of a struct."""
+        name = self.name("the name of a struct").text
+        self.expect("{")
+        parts, roles = [], []
+        while not self.accept("}"):
+            attributes = self._attributes()
+            part = self.name("the name of a part")
+            self.expect(":")
+            parts.append((part.text, self.required_type()))
+            roles.append(self._role(attributes, part))
+            if not self.is_next("}"):
+                self.expect(",")
+        self.structs[name] = SourceStruct(name, tuple(parts), tuple(roles))
+
     # types
 
     def type_here(self) -> Type | None:
         at = self.token
         if at.kind != "name":
             return None
+        if at.text in self.structs:
+            self.place += 1
+            return Type(dtypes.void, struct=self.structs[at.text])
         if at.text in _ALIASES:
             self.place += 1
             return Type(self.types[_ALIASES[at.text]].vec(int(at.text[3])))
@@ -98,6 +121,9 @@ class WgslParser(SourceParser):
         if at.text == "ptr":
             raise self.fault("a pointer is not supported", "the array itself", at)
         inside = self.required_type()
+        if inside.struct is not None:
+            because = f"an {at.text} of {inside} is not supported"
+            raise self.fault(because, f"an {at.text} for each part", at)
         sizes: tuple[Expr | None, ...] = ()
         if at.text == "array":
             size = None
@@ -154,18 +180,22 @@ class WgslParser(SourceParser):
             name = self.name("the name of a parameter")
             self.expect(":")
             kind = self.required_type()
-            role = ""
-            if "builtin" in attributes:
-                (value,) = attributes["builtin"] or (Name(name, ""),)
-                word = value.name if isinstance(value, Name) else ""
-                role = _ROLES.get(word, "")
-                if not role:
-                    because = f"the builtin {word or '?'} is not supported"
-                    raise self.fault(because, ", ".join(_ROLES), name)
+            role = self._role(attributes, name)
             parameters.append(SourceParameter(name, name.text, kind, role=role))
             if not self.is_next(")"):
                 self.expect(",")
         return tuple(parameters)
+
+    def _role(self, attributes: dict[str, tuple[Expr, ...]], name: Token) -> str:
+        """Return what the launch passes as a parameter; "" for none."""
+        if "builtin" not in attributes:
+            return ""
+        (value,) = attributes["builtin"] or (Name(name, ""),)
+        word = value.name if isinstance(value, Name) else ""
+        if word not in _ROLES:
+            because = f"the builtin {word or '?'} is not supported"
+            raise self.fault(because, ", ".join(_ROLES), name)
+        return _ROLES[word]
 
     # statements
 
@@ -186,7 +216,7 @@ class WgslParser(SourceParser):
         kind = self.required_type() if self.accept(":") else None
         if kind is not None:
             is_pointer = space == "global"
-            kind = Type(kind.dtype, is_pointer, space, kind.sizes, kind.is_atomic)
+            kind = replace(kind, is_pointer=is_pointer, space=space)
         value = self.expression() if self.accept("=") else None
         return DeclarationStatement(at, self.end, name, kind, value, is_constant)
 
