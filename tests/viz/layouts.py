@@ -37,7 +37,8 @@ from workbench.viz.model.passes import is_replayable
 from workbench.viz.page.document import joined, variable
 from workbench.viz.page.document import modules as page_modules
 from workbench.viz.record.nodes import Lines, Nodes, Texts
-from workbench.viz.record.passes import PassRows, RuleRows
+from workbench.viz.record.passes import PassRows
+from workbench.viz.record.rules import RuleRows
 
 DATA = Path(__file__).parent / "data"
 BOUNDS = {

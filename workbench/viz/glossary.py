@@ -302,6 +302,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "steps of a pass": "What a pass that is not a table of rules did, one after the other.",
         "opts of a pass": "The opts that were applied.",
         "rule": "A pattern, and what takes its place. It fires wherever the pattern fits.",
+        "code of a rule": "Its row in the table of rules, and the functions that the row names, as"
+            " they stand in the file. A link opens the file in VS Code.",
         "rules": "The rules and steps of all passes: how often each fired here, and where.",
         "passes of a rule": "The passes that have this rule in their table.",
         "fired": "The passes in which the rule fired, with how often, and the kernel and variant.",

@@ -3,7 +3,11 @@ tests check."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,8 @@ from workbench import Rule, RuleSet, Tensor, explore, register, unregister, var
 from workbench.base.trace import PassStep
 from workbench.ir.rewriting.passes import Switch
 from workbench.pipeline import switches
-from workbench.viz.record.record import build
+from workbench.viz.record.record import Recorder, build
+from workbench.viz.record.rules import rule_code
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +81,41 @@ def test_a_rule_from_a_cell_is_listed_and_printed(doubling: RuleSet) -> None:
     printed = [line.split() for line in str(ex.pane("rules")).split("\n")]
     assert ["1", "double", "x", "+", "x", "is", "2", "x"] in printed
     assert any(words[:2] == ["-", "add-zero"] for words in printed)
+
+
+def test_every_rule_has_its_row_and_its_functions_as_code() -> None:
+    for switch in switches():
+        parts = {part.title: part for part in rule_code(switch)}
+        named = {
+            "becomes": getattr(switch, "becomes", None),
+            "where": getattr(switch, "where", None),
+        }
+        functions = {f"{k}: {f.__name__}" for k, f in named.items() if inspect.isfunction(f)}
+        rows = {"the rule", "the step"} & set(parts)
+        assert set(parts) - rows == functions, switch.name
+        # a row for each low-precision dtype is made in a loop
+        assert rows or re.fullmatch(r"(load|store|widen|round)-\w*float\d+|\w+-fp8\w+", switch.name)
+        for title in rows:
+            assert f'"{switch.name}"' in parts[title].text
+            ast.parse(parts[title].text.rstrip(","))
+        for title, part in parts.items():
+            assert part.path.endswith(part.file) and part.more == 0
+            lines = Path(part.path).read_text(encoding="utf-8").split("\n")[part.line - 1 :]
+            assert lines[0].strip() == part.text.split("\n")[0].strip(), (switch.name, title)
+
+
+def test_the_code_of_a_gradient_rule_is_its_function() -> None:
+    x = Tensor(np.ones(4, np.float32), requires_grad=True)
+    loss = (x.exp() * 2).sum()
+    recorder = Recorder(explore(loss, *loss.gradient(x)))
+    recorder.first()
+    for _ in recorder.rest():
+        pass
+    known = recorder.switch("gradient-exp")
+    assert known is not None
+    (part,) = rule_code(known)
+    assert part.file == "workbench/ir/gradient/rules.py" and "Ops.EXP:" in part.text
+    assert recorder.switch("UPCAST") is None
 
 
 def test_the_text_counts_what_scheduling_and_compiling_did() -> None:

@@ -1529,6 +1529,27 @@ export interface WhyNotReply {
 }
 
 /**
+ * Lines of source text, with what they are (`title`), their file as rows name it and its
+ * `path` on the machine of Python (both "" for a cell), and the first line's number; `more`
+ * lines after them are left out.
+ */
+export interface CodePart {
+  title: string;
+  file: string;
+  path: string;
+  line: number;
+  text: string;
+  more: number;
+}
+
+/**
+ * The code of a rule or a step: its row in the table, then the functions that the row names.
+ */
+export interface RuleCode {
+  parts: Array<CodePart>;
+}
+
+/**
  * A program that was made of a state in the middle of a pass, and what it is, in words.
  */
 export interface LoweredReply {
@@ -2000,6 +2021,16 @@ export interface WhyNotRequest {
 }
 
 /**
+ * Send the source text of a rule or a step.
+ */
+export interface RuleCodeRequest {
+  do: "rule_code";
+  rule: string;
+  id?: number | null;
+  record?: number | null;
+}
+
+/**
  * Switch a rule (a place or a name) off, or `on` again: in the expression if scheduling uses
  * the rule, else in the variant `of` of a kernel (null: the un-optimised one).
  */
@@ -2173,6 +2204,7 @@ export type AnyRequest =
   | MeasureBesideRequest
   | LowerOnRequest
   | WhyNotRequest
+  | RuleCodeRequest
   | RuleOffRequest
   | TryRuleRequest
   | BisectRequest
@@ -2226,6 +2258,7 @@ export interface Results {
   measure_beside: NoResult;
   lower_on: LoweredReply;
   why_not: WhyNotReply;
+  rule_code: RuleCode;
   rule_off: RuleReply;
   try_rule: RuleTrialReply;
   bisect: BisectReply;

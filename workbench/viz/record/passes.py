@@ -3,200 +3,27 @@
 Nodes are interned, so a step adds only its new nodes. The rows are bounded: a rewrite beyond
 MOST_REWRITES is not listed (`matches` counts it), and once the states of a pass have added
 MOST_STATE_NODES nodes, later rewrites have root -1: their states are not recorded.
-
-Sections: Rules as rows; Passes as rows of a record.
 """
 
 from __future__ import annotations
 
-import inspect
-import os
-import sys
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import asdict, replace
 
 from workbench.base.errors import shape_text
 from workbench.base.trace import Match, PassRecord, PassStep
-from workbench.ir.gradient.backward import GradientRow
 from workbench.ir.node.construct import is_read
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt
-from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
 from workbench.ir.schedule.plan import Decision, ScheduleItem, SchedulePlan
-from workbench.pipeline import switches
 from workbench.viz.model import passes
 from workbench.viz.model.loops import pass_recipe
 from workbench.viz.model.passes import outcomes
-from workbench.viz.model.words import paragraphs
 from workbench.viz.record.nodes import Nodes, States, Texts
-from workbench.viz.schema.record import PassOutcome, PassRecipe, RecordedPass, RewriteRow, RuleRow
-
-# --------------------------------------------------------------------------------------------------
-# Rules as rows: their text, their reason, and their source line.
-
-ROOT = Path(__file__).parents[3]
-"""The folder that has the package: paths of files are relative to it."""
-
-
-class RulePlace(NamedTuple):
-    """The place of a rule: its file, its line and its table. Of a rule that a user registered it is
-    the line that registered it, in a cell or in a file."""
-
-    file: str
-    line: int
-    table: str
-
-
-class RuleRows:
-    """The table of all rules, opts and steps that were recorded, each once."""
-
-    def __init__(self) -> None:
-        self.listed: list[RuleRow] = []
-        self._places: dict[Any, int] = {}
-
-    def at(self, place: int) -> Rule | None:
-        """Return the rule at a place; None for an opt or a step."""
-        key = list(self._places)[place]
-        return key if isinstance(key, Rule) else None
-
-    def add(self, rule: Any) -> int:
-        """Return the place of a rule, an opt or a step; it is added where it is new."""
-        is_key = isinstance(rule, (Rule, Opt, PassStep))
-        key = rule if is_key else (rule.name, str(rule))
-        if key not in self._places:
-            self._places[key] = len(self.listed)
-            self.listed.append(rule_row(rule))
-        return self._places[key]
-
-
-def rule_row(rule: Any, usable: Container[object] | None = None) -> RuleRow:
-    """Return the row of a rule, an opt or a step: its text, its reason, and its place. `usable` are
-    all `switches()`; whoever makes many rows asks for them once."""
-    if isinstance(rule, Rule):
-        place = place_of(rule)
-        text = str(rule).removeprefix(f"{rule.name}: ")
-        doc, is_fixed = paragraphs(rule.doc), _is_fixed(rule, usable)
-        return RuleRow(rule.name, text, doc, place.file, place.line, place.table, is_fixed)
-    if isinstance(rule, GradientRow):
-        return _gradient_row(rule)
-    if isinstance(rule, PassStep):
-        file, line = _step_place(rule.name)
-        return RuleRow(rule.name, "", rule.why, file, line, "", _is_fixed(rule, usable))
-    doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)
-    opts = "" if isinstance(rule, Opt) else ", ".join(map(str, rule.opts))
-    name = str(rule) if isinstance(rule, Opt) else rule.name
-    table = "opts" if isinstance(rule, Opt) else "default opts"
-    return RuleRow(name, opts, doc, "", 0, table, True)
-
-
-def _is_fixed(switch: Rule | PassStep, usable: Container[object] | None) -> bool:
-    return switch not in (switches() if usable is None else usable)
-
-
-def _gradient_row(row: GradientRow) -> RuleRow:
-    """Return the row of a rule of a gradient: its formula as it stands in the table, and its
-    place."""
-    if row.function is None:
-        return RuleRow(row.name, "", row.why, "", 0, "gradients", True)
-    code = row.function.__code__
-    module = sys.modules[row.function.__module__]
-    text, doc = _formula(row.function), inspect.getdoc(row.function) or ""
-    why = "\n\n".join(part for part in (paragraphs(doc), row.why) if part)
-    place = _relative(module)
-    line = code.co_firstlineno
-    return RuleRow(row.name, text, why, place, line, "gradients", True)
-
-
-def _formula(function: Callable[..., Any]) -> str:
-    """Return the formula of a gradient rule as it stands in the table, "g, n, x, y: (g, g)"; of a
-    function of several lines its name and parameters; "" without sources."""
-    if function.__name__ != "<lambda>":
-        return f"{function.__name__}({', '.join(inspect.signature(function).parameters)})"
-    try:
-        row = inspect.getsource(function).strip()
-    except OSError:  # installed without sources
-        return ""
-    head, _, body = row.partition("lambda ")
-    names, _, formula = body.partition(":")
-    return f"{names}: {formula.strip().rstrip(',')}" if head else ""
-
-
-def place_of(rule: Rule) -> RulePlace:
-    """Return the place of a rule: its row in a table, else the function that it calls."""
-    for added in added_rules():
-        if rule in added.rules.rules:
-            name, number = (added.where.name, added.where.line) if added.where else ("", 0)
-            return RulePlace(os.path.basename(name), number, added.rules.name)
-    table, module = _tables().get(rule, ("", None))
-    called = rule.becomes if inspect.isfunction(rule.becomes) else rule.where
-    defined = None if called is None else sys.modules.get(called.__module__)
-    for where in (module, defined):
-        line = None if where is None else _rows(where).get(rule.name)
-        if where is not None and line:
-            return RulePlace(_relative(where), line, table)
-    if called is None or defined is None:
-        return RulePlace("", 0, table)
-    line = called.__code__.co_firstlineno
-    return RulePlace(_relative(defined), line, table)
-
-
-@cache
-def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
-    """Return for each rule the smallest table that has it, and the module of that table."""
-    tables: dict[Rule, tuple[int, str, ModuleType]] = {}
-    for name, module in list(sys.modules.items()):
-        if not name.startswith("workbench."):
-            continue
-        for table in vars(module).values():
-            if isinstance(table, RuleSet):
-                size = len(table.rules)
-                for rule in table.rules:
-                    if rule not in tables or size < tables[rule][0]:
-                        tables[rule] = size, table.name, module
-    return {rule: (name, module) for rule, (_, name, module) in tables.items()}
-
-
-@cache
-def _step_place(name: str) -> tuple[str, int]:
-    """Return the file and the line of a PassStep; ("", 0) where they are not found."""
-    for module_name, module in list(sys.modules.items()):
-        if module_name.startswith("workbench."):
-            values = list(vars(module).values())
-            has_it = any(isinstance(v, PassStep) and v.name == name for v in values)
-            if has_it and name in _rows(module):
-                return _relative(module), _rows(module)[name]
-    return "", 0
-
-
-@cache
-def _rows(module: ModuleType) -> dict[str, int]:
-    """Return the line of each `Rule("name", ..` and each step in a module's source."""
-    try:
-        lines = inspect.getsource(module).split("\n")
-    except OSError:  # installed without sources
-        return {}
-    line_numbers: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        words = line.strip()
-        quoted = next((words.partition(c)[2] for c in ("PassStep(", "Rule(") if c in words), words)
-        if quoted.startswith('"'):
-            line_numbers.setdefault(quoted[1:].partition('"')[0], number)
-    return line_numbers
-
-
-def _relative(module: ModuleType) -> str:
-    path = Path(str(module.__file__))
-    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
-
-
-# --------------------------------------------------------------------------------------------------
-# Passes as rows of a record.
+from workbench.viz.record.rules import RuleRows
+from workbench.viz.schema.record import PassOutcome, PassRecipe, RecordedPass, RewriteRow
 
 MOST_REWRITES = 2000
 """Most rewrites of one pass that are listed."""

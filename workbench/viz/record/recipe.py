@@ -21,8 +21,9 @@ from workbench.viz.model.words import opt_kind_rows, plural
 from workbench.viz.page.panel import sections
 from workbench.viz.record.about import device_rows, expression_key, language_rows, machine_row
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
-from workbench.viz.record.passes import PassRows, RuleRows
+from workbench.viz.record.passes import PassRows
 from workbench.viz.record.plan import empty_plan
+from workbench.viz.record.rules import RuleRows
 from workbench.viz.schema.record import ExpressionRow, PageRecipes, PageRecord, WithoutRow
 
 # --------------------------------------------------------------------------------------------------

@@ -17,9 +17,11 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.passes import Switch
 from workbench.ir.rewriting.rewrite import Rule, added_rules
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds, earlier_speeds
+from workbench.pipeline import switches
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import question_row
 from workbench.viz.model.decisions import random_hint
@@ -378,6 +380,11 @@ class Recorder:
     def rule(self, place: int) -> Rule | None:
         """Return the rule at a place of the record; None for an opt or a step."""
         return self._rules.at(place)
+
+    def switch(self, name: str) -> Switch | None:
+        """Return the rule or the step of this name: one of the record, else one of the passes."""
+        known = (*self._rules.switches(), *switches())
+        return next((each for each in known if each.name == name), None)
 
     def put(self, path: Path, value: Any) -> None:
         """Set one value of the record; the next patch has it."""

@@ -345,6 +345,25 @@ class WhyNotReply(Struct, forbid_unknown_fields=True):
     because: str
 
 
+class CodePart(Struct, forbid_unknown_fields=True):
+    """Lines of source text, with what they are (`title`), their file as rows name it and its `path`
+    on the machine of Python (both "" for a cell), and the first line's number; `more` lines after
+    them are left out."""
+
+    title: str
+    file: str
+    path: str
+    line: int
+    text: str
+    more: int
+
+
+class RuleCode(Struct, forbid_unknown_fields=True):
+    """The code of a rule or a step: its row in the table, then the functions that the row names."""
+
+    parts: list[CodePart]
+
+
 class LoweredReply(Struct, forbid_unknown_fields=True):
     """A program that was made of a state in the middle of a pass, and what it is, in words."""
 

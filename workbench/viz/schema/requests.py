@@ -19,6 +19,7 @@ from workbench.viz.schema.messages import (
     OptsReply,
     PairsReply,
     PatchCount,
+    RuleCode,
     RuleReply,
     RuleTrialReply,
     StoppedJobs,
@@ -361,6 +362,13 @@ class WhyNotRequest(Request, tag="why_not"):
     rule: Rule
 
 
+class RuleCodeRequest(Request, tag="rule_code"):
+    """Send the source text of a rule or a step."""
+
+    reply: ClassVar[type[Struct]] = RuleCode
+    rule: Name
+
+
 class RuleOffRequest(Request, tag="rule_off"):
     """Switch a rule (a place or a name) off, or `on` again: in the expression if scheduling uses
     the rule, else in the variant `of` of a kernel (null: the un-optimised one)."""
@@ -488,6 +496,7 @@ AnyRequest = (
     | ValuesRequest
     | WhyNotRequest
     | LowerOnRequest
+    | RuleCodeRequest
     | RuleOffRequest
     | TryRuleRequest
     | BisectRequest

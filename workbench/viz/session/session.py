@@ -80,6 +80,7 @@ QUICK: dict[str, Callable[..., Any]] = {
     "accesses": inspection.accesses,
     "pairs": variant_comparison.pairs,
     "why_not": inspection.why_not,
+    "rule_code": inspection.rule_code,
     "stop": lambda session: session.stop(),
     "ping": lambda session, have: _ping(session, have),
 }

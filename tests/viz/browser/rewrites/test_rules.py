@@ -75,6 +75,34 @@ def test_the_list_and_the_rule_are_seen_together(
         assert not page.locator(".wb-rules-list").evaluate(wide)
 
 
+def test_the_code_of_a_rule_is_unfolded(
+    browser: Any, record: Record, tmp_path: Path, nothing_saved: Path
+) -> None:
+    """Python sends it; the fold stays open for the next rule; a file says that it has none."""
+    for page in shown(browser, tmp_path, exported(record), mode="5"):
+        page.click('[data-key="rule-add-zero"]')
+        page.click('[data-key="fold-code of a rule"]')
+        assert "not in this page" in page.inner_text(".wb-rule-code")
+    with session_of(explore(array(8, 8) * 2 + 1, device="LLVM")) as session:
+        prefetch_all(session)
+        with LivePage(browser, tmp_path, session) as live:
+            page = live.page
+            page.evaluate("show({ mode: 'rules', variant: 0, rule: 'idiv-by-shift' })")
+            live.answer()
+            page.click('[data-key="fold-code of a rule"]')
+            live.answer("rule_code")
+            code = page.locator(".wb-rule-code")
+            assert "def shift_for_div(" in code.inner_text()
+            link = code.locator("a").first.get_attribute("href")
+            assert re.fullmatch(r"vscode://file/\S+/workbench/ir/lower/decompose.py:\d+", link)
+            page.click('[data-key="rule-add-zero"]')
+            live.answer("rule_code")
+            assert 'Rule("add-zero"' in code.inner_text()
+            page.click('[data-key="rule-idiv-by-shift"]')
+            assert "def shift_for_div(" in code.inner_text(), "it is asked for once"
+            assert page.faults == []
+
+
 def test_a_rule_that_is_typed_is_tested_and_tried(
     browser: Any, tmp_path: Path, nothing_saved: Path
 ) -> None:

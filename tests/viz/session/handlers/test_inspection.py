@@ -49,6 +49,15 @@ def test_why_not_and_rules_off() -> None:
         assert back == {"variant": root}
 
 
+def test_the_code_of_a_rule_is_sent_by_its_name() -> None:
+    with session_of(softmax()) as session:
+        row, becomes = done(session, "rule_code", rule="idiv-by-shift")["parts"][:2]
+        assert row["text"].startswith('Rule("idiv-by-shift"')
+        assert becomes["text"].startswith("def shift_for_div(")
+        assert row["file"] == becomes["file"] == "workbench/ir/lower/decompose.py"
+        assert "no code to show" in ask(session, "rule_code", rule="UPCAST")["error"]["what"]
+
+
 def test_a_state_is_lowered_on_by_the_passes_after_it() -> None:
     """At the end of a pass the program is the finished one; in its middle it is right, or there is
     a reason: without a fused multiply-add it is another one, and no device has exp2."""

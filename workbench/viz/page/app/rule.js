@@ -1,16 +1,17 @@
-// A rule in the page: its head (name, source line, uses), its switch, the steps to its uses, and
+// A rule in the page: its head (name, source line, uses), its code, its switch, the steps to its uses, and
 // the banner of a variant without it.
 
 import { countDiffering } from "../base/diff.js";
-import { h, recordText } from "../base/elements.js";
+import { fold, h, recordText, refill } from "../base/elements.js";
 import { plural } from "../base/text.js";
 import { countUses, usesByRule } from "../record/rule_uses.js";
-import { act, canAsk, goTo } from "./actions.js";
+import { act, canAsk, copy, goTo } from "./actions.js";
 import { button } from "./pieces.js";
 import { NO_SELECTION, rowAt } from "./store.js";
 import { inOneRun, medianText } from "./timing.js";
 
-/** @import { RuleRow, VariantRow } from "../record.d.ts" */
+/** @import { CodePart, RuleCode, RuleRow, VariantRow } from "../record.d.ts" */
+/** @import { Child } from "../base/elements.d.ts" */
 /** @import { Use } from "../record/rule_uses.js" */
 /** @import { App } from "./store.js" */
 
@@ -29,6 +30,93 @@ export const ruleHead = (app, { name, set, file, line, is_fixed: isFixed }) =>
     file && useStepper(app, name),
     !isFixed && ruleOffButton(app, name),
   );
+
+// The code of a rule: asked of Python when the reader unfolds it, and kept.
+
+/** The code of rules, by name; a promise until Python has answered.
+ * @type {WeakMap<App, Map<string, RuleCode | Promise<RuleCode | null>>>} */
+const CODES = new WeakMap();
+
+/** A fold with the row of a rule and its functions as source text; an opt has none.
+ * @param {App} app
+ * @param {Pick<RuleRow, "name" | "file">} row */
+export const ruleCode = (app, { name, file }) =>
+  file ? fold("code of a rule", "its code", () => codeOf(app, name)) : null;
+
+/** @param {App} app
+ * @param {string} name */
+function codeOf(app, name) {
+  const el = h("div", { class: "wb-rule-code", role: "status" });
+  /** @type {Map<string, RuleCode | Promise<RuleCode | null>>} */
+  const codes = CODES.get(app) ?? new Map();
+  CODES.set(app, codes);
+  // a pane is filled again while Python is asked, and asks no second time
+  if (!codes.has(name) && canAsk(app)) codes.set(name, askForCode(app, name, codes));
+  const code = codes.get(name);
+  const show = (/** @type {RuleCode | null} */ code) => refill(el, ...codeLines(app, code));
+  if (code instanceof Promise) code.then(show);
+  show(code instanceof Promise ? null : code ?? null);
+  return el;
+}
+
+/** @param {App} app
+ * @param {string} name
+ * @param {Map<string, RuleCode | Promise<RuleCode | null>>} codes */
+async function askForCode(app, name, codes) {
+  const reply = await act(app, "rewrites", { do: "rule_code", rule: name });
+  const code = reply?.result ?? null;
+  if (code) codes.set(name, code);
+  else codes.delete(name);
+  return code;
+}
+
+/**
+ * @param {App} app
+ * @param {RuleCode | null} code
+ * @returns {Child[]} */
+function codeLines(app, code) {
+  const quiet = (/** @type {string} */ text) => [h("p", { class: "wb-quiet" }, text)];
+  if (code?.parts.length) return code.parts.map((part) => codePart(app, part));
+  if (code) return quiet("Its source text is not on this machine.");
+  return quiet(
+    canAsk(app)
+      ? "Python reads it …"
+      : "Its code is not in this page: a page with its Python session shows it.",
+  );
+}
+
+/** Lines of code below their place, which can be copied, and opened in an editor.
+ * @param {App} app
+ * @param {CodePart} part */
+function codePart(app, { title, file, path, line, text, more }) {
+  const place = `${path}:${line}`;
+  return h(
+    "div",
+    {},
+    h(
+      "div",
+      { class: "wb-rule-head" },
+      h("b", {}, recordText(title)),
+      path &&
+        h(
+          "a",
+          {
+            href: `vscode://file/${encodeURI(place.replace(/^\//, ""))}`,
+            title: `open ${place} in VS Code, on the machine where Python runs`,
+            "data-key": `open-${title}`,
+          },
+          recordText(`${file}:${line}`),
+        ),
+      path &&
+        button(app, "copy", () => copy(app, place, place), {
+          name: `copy-${title}`,
+          title: `copy ${place}`,
+        }),
+    ),
+    h("pre", {}, text),
+    more > 0 && h("p", { class: "wb-quiet" }, `and ${plural(more, "line")} more in the file`),
+  );
+}
 
 // The switch of a rule. Switching off a rule of compilation makes a variant; a rule of scheduling
 // changes all kernels, so Python sends a new record.

@@ -36,6 +36,7 @@ from workbench.viz.listing.instructions import instruction_costs
 from workbench.viz.model import passes as model_passes
 from workbench.viz.model.loops import statement_text
 from workbench.viz.model.words import kernel_number, short
+from workbench.viz.record import rules
 from workbench.viz.record.about import ASSEMBLY
 from workbench.viz.record.links import writers
 from workbench.viz.record.variants import code_row
@@ -46,6 +47,7 @@ from workbench.viz.schema.messages import (
     BisectReply,
     LoweredReply,
     NoResult,
+    RuleCode,
     WhyNotReply,
 )
 from workbench.viz.schema.record import RecordedPass
@@ -302,6 +304,21 @@ def rule_at(session: LiveRecord, place: int) -> Rule:
         name = session.record.rules[place].name
         raise WorkbenchError(f"{name} is not a rule", "it is a step of its own")
     return rule
+
+
+def rule_code(session: LiveRecord, rule: str) -> RuleCode:
+    """Return the source text of a rule or a step, by its name: one that fired here, or one of the
+    package.
+
+    Errors: WorkbenchError for a name that is none of theirs.
+    """
+    known = session.recorder.switch(rule)
+    if known is None:
+        because = "it is an opt, or a rule that was typed here, or none"
+        raise WorkbenchError(
+            f"{rule} has no code to show", because, "a rule with a file and a line"
+        )
+    return RuleCode(rules.rule_code(known))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import { decisionParts } from "../../app/decision.js";
 import { errorBox } from "../../app/pieces.js";
-import { ruleHead, rulesOffBanner } from "../../app/rule.js";
+import { ruleCode, ruleHead, rulesOffBanner } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
 import { h, recordText } from "../../base/elements.js";
 import { inline, stateLines } from "../../record/node_text.js";
@@ -97,6 +97,7 @@ function ruleCard(app, rule, about) {
     about && h("div", { title: "the subject of this step" }, recordText(about)),
     row.text && h("code", { class: "wb-rw-pattern" }, recordText(row.text, "", 1000)),
     row.doc && h("div", { class: "wb-rw-doc" }, recordText(row.doc, "", 1500)),
+    ruleCode(app, row),
   );
 }
 

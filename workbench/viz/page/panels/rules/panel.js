@@ -4,7 +4,7 @@
 
 import { act } from "../../app/actions.js";
 import { button, failure, hasAny, heading, headingOf } from "../../app/pieces.js";
-import { goToUse, isRuleOff, ruleHead, rulesOffBanner, stepUse } from "../../app/rule.js";
+import { goToUse, isRuleOff, ruleCode, ruleHead, rulesOffBanner, stepUse } from "../../app/rule.js";
 import { rowAt } from "../../app/store.js";
 import { h, recordText, refill } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
@@ -241,6 +241,7 @@ function ruleCard(app, row) {
     ruleHead(app, row),
     row.doc && h("p", { class: "wb-rules-doc" }, recordText(row.doc, "", 1500)),
     row.text && h("pre", { "data-term": "rule" }, recordText(row.text, "", 1000)),
+    ruleCode(app, row),
     h("p", { class: "wb-quiet", "data-term": "passes of a rule" }, `in ${row.passes.join(", ")}`),
     ...usesTable(app, row.name),
     ...exampleRows(row),

@@ -22,7 +22,7 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.words import paragraphs
 from workbench.viz.page.panel import Panel
 from workbench.viz.record.nodes import Nodes
-from workbench.viz.record.passes import rule_row
+from workbench.viz.record.rules import rule_row
 
 EXAMPLES: Mapping[str, Sequence[tuple[UOp, UOp | str]]] = {
     **movement.EXAMPLES,
