@@ -292,7 +292,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " are called by name.",
         "passes": "What was done to the program one after the other, from the expression to machine"
             " code. A block is a pass: blue for rewrites, green for decisions, orange for opts,"
-            " grey for other steps; the higher, the more of them. A click opens it in Rewrites.",
+            " grey for other steps; the higher, the more of them; by time: the wider, the longer"
+            " it took. A click opens it in Rewrites.",
         "rewrites": "A rule found a part of the graph and put another in its place.",
         "before the first": "The program as this pass got it; the next step is its first rewrite.",
         "more just as near": "Nodes that are as far from the change as the last visible ones:"

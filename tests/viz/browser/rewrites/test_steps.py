@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.viz.browser.browser import COPIED, NODES_IN_SIGHT, drawn
@@ -185,6 +186,21 @@ def test_a_pass_in_one_step_says_what_became_of_a_node(page: Any) -> None:
     page.focus(".wb")
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.ariaLabel") == "filter passes"
+
+
+def test_passes_are_as_wide_as_their_time_on_demand(page: Any) -> None:
+    """The strip has equal blocks first; by time the longest pass has the widest, with its time."""
+    blocks = page.locator(".wb-block")
+    names = blocks.all_text_contents()
+    page.click('[data-key="by time"]')
+    assert page.get_attribute('[data-key="by time"]', "aria-pressed") == "true"
+    grows = blocks.evaluate_all("all => all.map((e) => Number(e.style.flexGrow))")
+    widths = blocks.evaluate_all("all => all.map((e) => e.getBoundingClientRect().width)")
+    longest = grows.index(max(grows))
+    assert max(grows) > 0 and widths[longest] == max(widths) > 2 * min(widths)
+    assert re.fullmatch(rf"{names[longest]} [\d.,]+ (µs|ms|s)", blocks.nth(longest).text_content())
+    page.click('[data-key="by time"]')
+    assert blocks.all_text_contents() == names
 
 
 def test_what_is_copied_is_what_is_shown(page: Any, record: Record) -> None:

@@ -55,6 +55,21 @@ export function stepPass(app, step, from = app.view.pass) {
   }
 }
 
+/** The seconds of each of some passes, without those of the passes that it ran, which follow it.
+ * @param {Pick<RecordedPass, "depth" | "seconds">[]} passes */
+export function ownSeconds(passes) {
+  const own = passes.map(({ seconds }) => seconds);
+  /** @type {number[]} */
+  const around = []; // the passes around this one, outermost first
+  passes.forEach(({ depth, seconds }, i) => {
+    around.length = Math.min(around.length, depth);
+    const parent = around.at(-1);
+    if (parent !== undefined) own[parent] = Math.max(0, own[parent] - seconds);
+    around.push(i);
+  });
+  return own;
+}
+
 // The history of a node: the rewrites that made it, back to the tensor graph.
 
 const MOST_ROWS = 40; // of the history of a node

@@ -1,12 +1,13 @@
-// PASSES: a block per pass, as high as the number of its rewrites. A block links to the pass in
+// PASSES: a block per pass, as high as the number of its rewrites, and on demand as wide as its time.
+// A block links to the pass in
 // Rewrites. A variant has passes of its own once it is compiled, which the page requests when the
 // variant is selected.
 
-import { hasAny, heading } from "../../app/pieces.js";
+import { button, hasAny, heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
-import { plural } from "../../base/text.js";
-import { passesOf } from "../../record/passes.js";
+import { plural, secondsText } from "../../base/text.js";
+import { ownSeconds, passesOf } from "../../record/passes.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { VariantRow } from "../../record.d.ts" */
@@ -15,13 +16,17 @@ import { passesOf } from "../../record/passes.js";
 /** @satisfies {PanelRow} */
 export const panel = { place: "bottom", order: 1, make: strip };
 
+const BY_TIME =
+  "blocks as wide as the time of the pass, without that of passes that it ran; it was observed, and is faster without";
+
 /** @param {App} app */
 function strip(app) {
   const el = h("section", { class: "wb-strip", "aria-label": "passes" });
   /** The device on which a variant was last requested.
    * @type {WeakMap<VariantRow, string>} */
   const devices = new WeakMap();
-  /** What the blocks depend on: times change none of it.
+  let isTimed = false;
+  /** What the blocks depend on: the times of kernels change none of it.
    * @type {unknown[]} */
   let shown = [];
   const update = (/** @type {Changes} */ changes) => {
@@ -35,16 +40,26 @@ function strip(app) {
       app.view.pass,
       lacksPasses(app.variant()),
       app.live,
+      isTimed,
     ];
     if (of.every((part, i) => part === shown[i])) return;
     shown = of;
+    const seconds = ownSeconds(passes.map((place) => app.record.passes[place]));
     const blocks = walkable(
       "listbox",
       "passes",
-      { class: "wb-blocks", "aria-orientation": "horizontal", "data-key": "blocks" },
-      ...passes.map((place) => passBlock(app, place)),
+      {
+        class: `wb-blocks ${isTimed ? "wb-timed" : ""}`,
+        "aria-orientation": "horizontal",
+        "data-key": "blocks",
+      },
+      ...passes.map((place, i) => passBlock(app, place, seconds[i], isTimed)),
     );
-    refill(el, heading("PASSES"), blocks, rest(app));
+    const byTime = button(app, "by time", () => {
+      isTimed = !isTimed;
+      update(new Set(["mode"]));
+    }, { pressed: isTimed, title: BY_TIME });
+    refill(el, heading("PASSES", seconds.some(Boolean) && byTime), blocks, rest(app));
     showChosen(blocks);
   };
   return { el, update };
@@ -91,8 +106,10 @@ function showChosen(blocks) {
 
 /**
  * @param {App} app
- * @param {number} place */
-function passBlock(app, place) {
+ * @param {number} place
+ * @param {number} seconds
+ * @param {boolean} isTimed */
+function passBlock(app, place, seconds, isTimed) {
   const pass = app.record.passes[place];
   const n = pass.matches;
   const result = pass.error
@@ -100,6 +117,7 @@ function passBlock(app, place) {
     : pass.changed
     ? n ? plural(n, pass.unit) : "changed"
     : "changed nothing";
+  const time = secondsText(seconds);
   const height = pass.changed ? Math.min(18, 4 + 3 * Math.log2(1 + n)) : 2;
   return h(
     "div",
@@ -111,12 +129,13 @@ function passBlock(app, place) {
       "data-item": "",
       "data-key": `pass-${place}`,
       "aria-selected": String(app.view.pass === place),
-      "aria-label": `${pass.name}, ${result}`,
-      title: `${pass.name}: ${result}\n${pass.doc}`.slice(0, 600),
+      "aria-label": `${pass.name}, ${result}${isTimed ? `, ${time}` : ""}`,
+      title: `${pass.name}: ${result}, in ${time}\n${pass.doc}`.slice(0, 600),
+      style: isTimed ? `flex-grow:${seconds * 1e6}` : null,
       onclick: () =>
         app.select({ pass: place, step: 0, ...app.arrangements.toSee("graph", "rewrites") }),
     },
     h("i", { style: `height:${height}px` }),
-    h("span", {}, pass.name),
+    h("span", {}, pass.name, isTimed && ` ${time}`),
   );
 }
