@@ -91,6 +91,29 @@ def test_the_keys_unfold_the_selected_kernel_by_steps(page: Any, record: Record)
     assert counts == [folded, kernels, counts[2], kernels, folded]
 
 
+def test_a_search_finds_what_is_folded_and_unfolds_it(page: Any, record: Record) -> None:
+    """Kernels in a fold, then a value in a kernel; the place in the list stays."""
+    count = page.locator(".wb-plan .wb-g-count")
+    title = record["kernels"][0]["title"]
+    alike = sum(kernel["title"] == title for kernel in record["kernels"])
+    page.fill(".wb-plan .wb-g-search", title)
+    assert count.inner_text() == f"{alike} matches, {alike} folded"
+    assert page.locator(".wb-plan .wb-g-found").count() == 1, "the fold is marked"
+    page.press(".wb-plan .wb-g-search", "Enter")
+    assert len(labels(page)) == len(record["kernels"])
+    assert count.inner_text() == f"1 of {alike}"
+    page.press(".wb-plan .wb-g-search", "Enter")
+    assert count.inner_text() == f"2 of {alike}"
+    assert f"KERNEL\n2\n{title}" in page.inner_text(".wb-plan-detail")
+    value = record["plan"]["nodes"][-1]
+    page.fill(".wb-plan .wb-g-search", f"#{value['n']}")
+    assert count.inner_text() == "1 match, 1 folded"
+    page.press(".wb-plan .wb-g-search", "Enter")
+    assert len(labels(page)) > len(record["kernels"]) and count.inner_text() == "1 of 1"
+    picked = page.locator(".wb-plan .wb-g-picked .wb-g-label")
+    assert picked.inner_text() == value["label"]
+
+
 def test_no_word_covers_another(page: Any) -> None:
     """The title of an unfolded kernel stands beside the bytes that it reads."""
     page.click("[data-key=fold-left]")

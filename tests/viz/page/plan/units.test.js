@@ -8,6 +8,7 @@ import {
   unfoldedAtFirst,
   unfoldedValues,
   unfoldStep,
+  unfoldTo,
   unitLines,
 } from "../../../../workbench/viz/page/record/units.js";
 
@@ -133,4 +134,12 @@ Deno.test("of an unfolded kernel there are its values and inputs, tied to the bo
     "v2 - v3: 1",
     "v3 = r2-4: 11",
   ]);
+});
+
+Deno.test("all folds around a kernel are unfolded at once, and no others", () => {
+  const record = recordOf();
+  const shown = unfoldTo(record, new Set(), 2, false);
+  assert.deepEqual([...shown].sort(), ["r1-7", "r2-4"]);
+  assert.deepEqual([...unfoldTo(record, shown, 2, true)].sort(), ["k2", "r1-7", "r2-4"]);
+  assert.equal(unfoldTo(record, shown, 3, false), shown); // it has its box already
 });

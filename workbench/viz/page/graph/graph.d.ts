@@ -124,8 +124,18 @@ export interface Painter {
   redraw?(): void;
 }
 
+/** A match of a search: the box that shows it, or in which it is folded, and the way there. Its `id`
+ * stays the same in another drawing. */
+export interface GraphMatch {
+  id: Key;
+  key: Key;
+  isFolded: boolean;
+  go(): void;
+}
+
 /** Listeners to clicks on a node, on a cut line, on the ground of a kernel, to double clicks on a
- * node, to the hovered node, and to another size of the pane. */
+ * node, to the hovered node, and to another size of the pane; `find` searches also what is folded (null:
+ * nothing is, and the drawn nodes are searched). */
 export interface GraphListener {
   node?(node: GraphNode): void;
   edge?(edge: GraphEdge): void;
@@ -133,4 +143,5 @@ export interface GraphListener {
   open?(node: GraphNode): void;
   hover?(node: GraphNode | null): void;
   resize?(): void;
+  find?(query: string): GraphMatch[] | null;
 }

@@ -5,7 +5,7 @@ import { elementsOf, h, refill } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { hasWords, plural } from "../base/text.js";
 
-/** @import { Drawing, GraphNode, Key } from "./graph.d.ts" */
+/** @import { Drawing, GraphMatch, GraphNode, Key } from "./graph.d.ts" */
 
 const MOST_LISTED = 500;
 
@@ -80,8 +80,8 @@ function listItem(node, isPicked, choose) {
 
 /** A field that finds nodes: Enter goes to the next, Shift+Enter to the one before.
  * @param {string} label
- * @param {{find(query: string): GraphNode[], go(node: GraphNode): void}} on */
-export function graphSearch(label, on) {
+ * @param {(query: string) => GraphMatch[]} find */
+export function graphSearch(label, find) {
   const field = h("input", {
     type: "search",
     class: "wb-input wb-g-search",
@@ -89,24 +89,29 @@ export function graphSearch(label, on) {
     "aria-label": `find in ${label}`,
   });
   const count = h("span", { class: "wb-g-count", role: "status" });
-  /** @type {GraphNode[]} */
+  /** @type {GraphMatch[]} */
   let matches = [];
   let at = -1;
+  let query = "";
   const countText = () => {
     if (!field.value) return "";
     if (!matches.length) return "nothing found";
-    return at < 0 ? plural(matches.length, "match") : `${at + 1} of ${matches.length}`;
+    const all = at < 0 ? plural(matches.length, "match") : `${at + 1} of ${matches.length}`;
+    const folded = matches.filter(({ isFolded }) => isFolded).length;
+    return folded ? `${all}, ${folded} folded` : all;
   };
   const updateCount = () => (count.textContent = countText());
   const search = () => {
-    matches = on.find(field.value);
-    at = -1;
+    const last = query === field.value ? matches[at]?.id : undefined; // in another drawing
+    query = field.value;
+    matches = find(query);
+    at = last === undefined ? -1 : matches.findIndex(({ id }) => id === last);
     updateCount();
   };
   const go = (/** @type {number} */ step) => {
     if (!matches.length) return;
     at = (at + step + matches.length + (at < 0 && step < 0 ? 1 : 0)) % matches.length;
-    on.go(matches[at]);
+    matches[at].go();
     updateCount();
   };
   field.addEventListener("input", search);
@@ -117,7 +122,7 @@ export function graphSearch(label, on) {
 }
 
 /** Return the nodes that a query finds: words of the label, type or shape in any order, or #number.
- * @param {Drawing} drawing
+ * @param {Pick<Drawing, "nodes">} drawing
  * @param {string} query */
 export function graphFind(drawing, query) {
   const wanted = query.trim().toLowerCase();

@@ -9,7 +9,7 @@ import { graphFind, graphListing, graphSearch } from "./node_list.js";
 import { graphHits, graphPointer } from "./pointer.js";
 import { SvgPainter } from "./svg_painter.js";
 
-/** @import { Drawing, GraphListener, GraphNode, Hit, Key, Marks, Painter, Wish } from "./graph.d.ts" */
+/** @import { Drawing, GraphListener, GraphMatch, GraphNode, Hit, Key, Marks, Painter, Wish } from "./graph.d.ts" */
 
 const MOST_SVG = 150; // nodes; above it a canvas: laying out more SVG texts costs 60 ms a step
 
@@ -41,10 +41,7 @@ export class GraphView {
    * @param {GraphListener} listener */
   constructor(label, listener = {}) {
     this.listener = listener;
-    this.search = graphSearch(label, {
-      find: (query) => this.#find(query),
-      go: (node) => this.#choose(node),
-    });
+    this.search = graphSearch(label, (query) => this.#find(query));
     this.listing = graphListing(label, (node) => this.#choose(node));
     this.field = this.search.field;
     this.tools = h(
@@ -170,11 +167,22 @@ export class GraphView {
     this.#planMap();
   }
 
-  /** @param {string} query */
+  /** @param {string} query
+   * @returns {GraphMatch[]} */
   #find(query) {
-    const nodes = graphFind(this.drawing, query);
-    this.#mark({ found: new Set(nodes.map((node) => node.key)) });
-    return nodes;
+    const drawn = (/** @type {GraphNode} */ node) => ({
+      id: node.key,
+      key: node.key,
+      isFolded: false,
+      go: () => this.#choose(node),
+    });
+    const listed = this.listener.find?.(query)?.map((match) => ({
+      ...match,
+      go: () => (match.go(), this.lookAt(match.key)),
+    }));
+    const matches = listed ?? graphFind(this.drawing, query).map(drawn);
+    this.#mark({ found: new Set(matches.map(({ key }) => key)) });
+    return matches;
   }
 
   /** @param {GraphNode} node */

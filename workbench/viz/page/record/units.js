@@ -134,6 +134,18 @@ export function unfoldStep(record, unfolded, kernel) {
   return next ? new Set([...unfolded, next]) : unfolded;
 }
 
+/** Unfold all units around a kernel, so that it has a box of its own; with `isOpen` its values have.
+ * @param {PageRecord} record
+ * @param {Unfolded} unfolded
+ * @param {number} kernel
+ * @param {boolean} isOpen
+ * @returns {Unfolded} */
+export function unfoldTo(record, unfolded, kernel, isOpen) {
+  const folded = stepKeys(record, kernel).filter((key) => !unfolded.has(key));
+  const next = isOpen ? folded : folded.filter((key) => key !== kernelKey(kernel));
+  return next.length ? new Set([...unfolded, ...next]) : unfolded;
+}
+
 /** Fold a kernel by a step: the kernel, else the innermost unfolded repeat that it is in.
  * @param {PageRecord} record
  * @param {Unfolded} unfolded

@@ -22,6 +22,7 @@ import {
 } from "../../record/kernels.js";
 import {
   DRAWN_KEY,
+  kernelKey,
   planFolds,
   planUnits,
   unfoldedValues,
@@ -199,6 +200,31 @@ function unitBox(record, unit) {
     badge: isFold ? "+" : String(first + 1),
     badgeTint: isFold ? "#fff" : colour,
   };
+}
+
+/** A kernel or a value of the plan that a search finds, also where it is folded: its box while it is
+ * unfolded, and the kernel that has it.
+ * @typedef {{box: GraphNode, kernel: number, value: number | null}} Searched */
+
+/** What a search goes through, kernel by kernel: each, then its values. An input belongs to its first
+ * reader.
+ * @param {PageRecord} record
+ * @returns {Searched[]} */
+export function searchedParts(record) {
+  const { nodes, edges } = record.plan;
+  /** @type {Searched[][]} */
+  const parts = record.kernels.map((_, kernel) => [{
+    box: unitBox(record, { key: kernelKey(kernel), kernels: [kernel], repeat: null }),
+    kernel,
+    value: null,
+  }]);
+  nodes.forEach((node, value) => {
+    const reader = edges.find(({ a }) => a === value);
+    const kernel = node.kernels[0] ?? (reader && nodes[reader.b].kernels[0]);
+    const box = { ...planNode(record, node, value, Infinity), key: valueKey(value) };
+    if (kernel !== undefined) parts[kernel].push({ box, kernel, value });
+  });
+  return parts.flat();
 }
 
 /** The time and share of a unit, as text.

@@ -2,26 +2,30 @@
 
 import { litByLine, reach } from "../../app/links.js";
 import { button } from "../../app/pieces.js";
+import { NO_SELECTION, rowAt } from "../../app/store.js";
 import { h, refill } from "../../base/elements.js";
+import { graphFind } from "../../graph/node_list.js";
 import { litValues } from "../../graph/plan_drawing.js";
 import {
   foldStep,
   foldUnit,
+  kernelKey,
   unfoldedAtFirst,
   unfoldStep,
+  unfoldTo,
   unitKernels,
   unitOfKernel,
   valueKey,
 } from "../../record/units.js";
-import { foldedDrawing, foldedShape } from "./folded.js";
+import { foldedDrawing, foldedShape, searchedParts } from "./folded.js";
 import { phaseLegend } from "./groups.js";
 
 /** @import { App } from "../../app/store.js" */
-/** @import { Drawing, Key, Size, Wish } from "../../graph/graph.d.ts" */
+/** @import { Drawing, GraphMatch, Key, Size, Wish } from "../../graph/graph.d.ts" */
 /** @import { PlanPicture } from "../../record.d.ts" */
 /** @import { Unfolded } from "../../record/units.js" */
 /** @import { Keys } from "../../types.d.ts" */
-/** @import { Shape } from "./folded.js" */
+/** @import { Searched, Shape } from "./folded.js" */
 
 const FEW_KERNELS = 4; // of a plan that only shows its values
 const PANE = { width: 640, height: 480 }; // until it has a size
@@ -37,6 +41,9 @@ export class Levels {
   /** The drawing, and its source.
    * @type {{of: string, shape: Shape, drawing: Drawing} | null} */
   #drawn = null;
+  /** What a search goes through, and its plan.
+   * @type {{of: PlanPicture["reads"], nodes: PlanPicture["nodes"], parts: Searched[]} | null} */
+  #searched = null;
   /** The nodes to bring into sight.
    * @type {Wish | null} */
   #wish = null;
@@ -93,6 +100,43 @@ export class Levels {
   fold(key) {
     const { record } = this.app;
     this.#unfold(foldUnit(record, this.#unfolded, key), unitKernels(record, key));
+  }
+
+  /** The kernels and values that a query finds, also folded ones; going to one unfolds it.
+   * @param {string} query
+   * @returns {GraphMatch[]} */
+  find(query) {
+    const { app } = this;
+    const { record } = app;
+    const { shape } = this.#lay();
+    const { plan } = record;
+    if (this.#searched?.of !== plan.reads || this.#searched.nodes !== plan.nodes) {
+      this.#searched = { of: plan.reads, nodes: plan.nodes, parts: searchedParts(record) };
+    }
+    const { parts } = this.#searched;
+    const found = new Set(graphFind({ nodes: parts.map(({ box }) => box) }, query));
+    return parts.filter(({ box }) => found.has(box)).map(({ box, kernel, value }) => {
+      const unit = unitOfKernel(shape.units, kernel);
+      const isShown = value === null ? unit?.kernels.length === 1 : shape.values.has(value);
+      return {
+        id: box.key,
+        key: isShown ? box.key : unit?.key ?? box.key,
+        isFolded: !isShown,
+        go: () => this.#goTo(kernel, value),
+      };
+    });
+  }
+
+  /** Select a kernel or a value, unfolded; of a kernel that shows its values the stored one.
+   * @param {number} kernel
+   * @param {number | null} value */
+  #goTo(kernel, value) {
+    const { app } = this;
+    const { record, record: { plan: { nodes } } } = app;
+    const isOpen = this.#unfolded.has(kernelKey(kernel));
+    const shown = value ?? (isOpen ? nodes.findIndex((node) => node.stored_by === kernel) : -1);
+    this.#unfold(unfoldTo(record, this.#unfolded, kernel, value !== null), [kernel]);
+    app.select({ ...NO_SELECTION, kernel, node: rowAt(nodes, shown)?.n ?? null });
   }
 
   /** The keys that unfold and fold the selected kernel.

@@ -82,7 +82,7 @@ function planOf(app) {
 function planPane(app) {
   const { state, levels, film } = planOf(app);
   const showKernel = (/** @type {number | null} */ kernel) => showKernelIn(app, state, kernel);
-  const graph = planGraph(app, levels, showKernel);
+  const graph = planGraph(app, levels, state, showKernel);
   const el = h("div", { class: "wb-plan wb-plan-main" }, graph.el, film.el);
   const update = (/** @type {Changes} */ changes) => {
     film.update(changes);
@@ -160,8 +160,9 @@ function showKernelIn(app, state, kernel) {
 /**
  * @param {App} app
  * @param {Levels} levels
+ * @param {PlanState} state
  * @param {(kernel: number | null) => void} showKernel */
-function planGraph(app, levels, showKernel) {
+function planGraph(app, levels, state, showKernel) {
   const graph = new GraphView("plan", {
     node: ({ n, unit, kernel }) => {
       if (unit === undefined) return app.select({ node: n });
@@ -171,6 +172,7 @@ function planGraph(app, levels, showKernel) {
     edge: ({ a, values }) => app.select({ node: values?.[0] ?? app.record.plan.nodes[a].n }),
     region: ({ kernel, fold }) => (fold === undefined ? showKernel(kernel) : levels.fold(fold)),
     resize: () => app.changed("levels"),
+    find: (query) => (state.folded ? levels.find(query) : null),
     hover: (node) => app.light(node && nodeLink(node.n)),
     open: ({ kernel }) =>
       app.select({
