@@ -264,6 +264,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " what. Each can be undone; the call below makes them all again.",
         "predicted plan": "The kernels of a plan, the sum of their times as the cost model"
             " predicts them with the default opts, and the most memory that values hold at once.",
+        "colours of kernels": "What colours the boxes: each kernel's own colour, or a figure on a"
+            " scale of five steps: the more blue, the more. A share of the peak is measured.",
         "cut": "A line that goes through memory, from one kernel to another, with its bytes. A"
             " click says why.",
         "before, now": "The plan before your last change beside the present one: kernels, their"

@@ -114,6 +114,33 @@ def test_a_search_finds_what_is_folded_and_unfolds_it(page: Any, record: Record)
     assert picked.inner_text() == value["label"]
 
 
+def test_a_figure_colours_the_kernels(page: Any, record: Record) -> None:
+    """Each box has its figure as text, the legend the ends of the scale."""
+    title = record["kernels"][0]["title"]
+    page.fill(".wb-plan .wb-g-search", title)
+    page.press(".wb-plan .wb-g-search", "Enter")
+    page.wait_for_function("document.querySelectorAll('.wb-plan .wb-g-label').length > 2")
+    boxes = page.locator(".wb-plan .wb-g-node .wb-g-box")
+    fills = "all => all.map((e) => e.style.fill)"
+    own = boxes.evaluate_all(fills)
+    page.select_option("select[aria-label='colours of kernels']", label="by bytes")
+    drawn(page)
+    legend = page.locator(".wb-plan-scale")
+    assert legend.locator("i").count() == 5
+    most = max(kernel["bytes"] for kernel in record["kernels"])
+    texts = page.locator(".wb-plan .wb-g-sub").all_text_contents()
+    least_text, most_text = legend.inner_text().split("\n")[0], legend.inner_text().split("\n")[-1]
+    assert {least_text, most_text} <= set(texts) and most > 0
+    coloured = boxes.evaluate_all(fills)
+    assert coloured != own and all(fill.startswith("rgba(0, 114, 178") for fill in coloured)
+    page.select_option("select[aria-label='colours of kernels']", label="by share of peak")
+    drawn(page)
+    assert "not timed yet" in page.inner_text(".wb-plan-levels")
+    page.select_option("select[aria-label='colours of kernels']", label="by kernel")
+    drawn(page)
+    assert boxes.evaluate_all(fills) == own
+
+
 def test_no_word_covers_another(page: Any) -> None:
     """The title of an unfolded kernel stands beside the bytes that it reads."""
     page.click("[data-key=fold-left]")

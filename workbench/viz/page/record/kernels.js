@@ -12,10 +12,11 @@ import { isOfOtherDevice } from "./variants.js";
 /** The cost of a kernel with the default opts: seconds, null if no time is known, and whether they
  * were measured; the newest time, as its variant (`name`) has it, also one that a busy machine
  * disturbed; its share of the seconds of all, and whether some of these are only predicted while
- * others were measured; bytes.
+ * others were measured; bytes, operations, and its share of the peak, null if it is not known.
  * @typedef {{
  *   seconds: number | null, isMeasured: boolean, newest: number | null, mark: TimeMark,
- *   name: string, share: number | null, isMixed: boolean, bytes: number
+ *   name: string, share: number | null, isMixed: boolean, bytes: number, operations: number,
+ *   peak: number | null
  * }} Work */
 
 /** The cost of each kernel of a record.
@@ -25,7 +26,7 @@ export function kernelWork(record) {
   const { kernels, plan: { runs } } = record;
   const variants = defaultVariants(record);
   const measured = runs.map((run, k) => settled(variants[k]?.timing) ?? run.measured_s);
-  const rows = kernels.map(({ bytes }, k) => {
+  const rows = kernels.map(({ bytes, flops }, k) => {
     const like = runs[runs[k].like];
     const measured_s = measured[k] ?? measured[runs[k].like];
     const isMeasured = measured_s !== null;
@@ -35,7 +36,9 @@ export function kernelWork(record) {
     /** @type {TimeMark} */
     const mark = timing ? timingMark(timing) : isBusy ? "busy" : isMeasured ? "" : "predicted";
     const newest = timing ? timing.median_s : seconds;
-    return { seconds, isMeasured, newest, mark, name: variants[k]?.name ?? AUTO, bytes };
+    const name = variants[k]?.name ?? AUTO;
+    const peak = (timing ?? variants[runs[k].like]?.timing)?.share?.fraction ?? null;
+    return { seconds, isMeasured, newest, mark, name, bytes, operations: flops, peak };
   });
   const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? NaN), 0); // NaN: one is unknown
   const count = rows.filter(({ isMeasured }) => isMeasured).length;
@@ -115,7 +118,21 @@ export function togetherWork(rows) {
     share: rows.length ? sum((row) => row.share) : null,
     isMixed: rows.some((row) => row.isMixed),
     bytes: sum((row) => row.bytes) ?? 0,
+    operations: sum((row) => row.operations) ?? 0,
+    peak: peakTogether(rows),
   };
+}
+
+/** The mean share of the peak over the time of several kernels; null where one is not known.
+ * @param {Work[]} rows */
+function peakTogether(rows) {
+  let [seconds, used] = [0, 0];
+  for (const row of rows) {
+    if (row.peak === null || row.seconds === null) return null;
+    seconds += row.seconds;
+    used += row.seconds * row.peak;
+  }
+  return seconds ? used / seconds : null;
 }
 
 /** @type {TimeMark[]} */

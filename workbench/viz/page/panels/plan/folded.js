@@ -29,10 +29,13 @@ import {
   unitLines,
   valueKey,
 } from "../../record/units.js";
+import { UNKNOWN } from "./figures.js";
 
 /** @import { Drawing, GraphEdge, GraphNode, GraphRegion, Point, Size, WantedLabel } from "../../graph/graph.d.ts" */
 /** @import { Layout } from "../../layout/graph.d.ts" */
 /** @import { PageRecord, PlanRepeat } from "../../record.d.ts" */
+/** @import { Work } from "../../record/kernels.js" */
+/** @import { Figure, Scale } from "./figures.js" */
 /** @import { Unfolded, Unit, UnitLine } from "../../record/units.js" */
 
 const MOST_LETTERS = 36; // of a title
@@ -92,14 +95,21 @@ function shownUnits({ plan }, values) {
  * @param {Unfolded} unfolded
  * @param {Shape} shape
  * @param {Size} pane
+ * @param {Figure | null} figure
+ * @param {Scale | null} scale
  * @returns {Drawing} */
-export function foldedDrawing(record, unfolded, shape, pane) {
+export function foldedDrawing(record, unfolded, shape, pane, figure, scale) {
   const work = kernelWork(record);
   const layout = layoutFolded({ nodes: shape.boxes, edges: shape.edges }, shape.layout, pane);
   const unitAt = new Map(shape.units.map((unit) => [unit.key, unit]));
   const nodes = shape.boxes.map((box, i) => {
     const unit = unitAt.get(String(box.key));
-    return { ...box, ...(unit ? unitTexts(record, unit, work) : {}), ...layout.places[i] };
+    return {
+      ...box,
+      ...(unit ? unitTexts(record, unit, work) : {}),
+      ...(unit && figure ? unitFigure(unit, work, figure, scale) : {}),
+      ...layout.places[i],
+    };
   });
   /** @type {GraphEdge[]} */
   const edges = shape.edges.map((edge, i) => ({
@@ -252,6 +262,28 @@ function unitTexts(record, unit, work) {
     sub: time ? `${share} · ${time}` : bytes,
     hint: about.filter(Boolean).join("\n"),
   };
+}
+
+/** The ground and the text of a unit, by a figure.
+ * @param {Unit} unit
+ * @param {Work[]} work
+ * @param {Figure} figure
+ * @param {Scale | null} scale */
+function unitFigure({ kernels }, work, figure, scale) {
+  const value = figure.of(togetherWork(kernels.map((k) => work[k])));
+  return {
+    tint: scale?.tint(value) ?? UNKNOWN,
+    sub: value === null ? "not known" : figure.text(value),
+  };
+}
+
+/** The values of a figure, of all shown units.
+ * @param {PageRecord} record
+ * @param {Shape} shape
+ * @param {Figure} figure */
+export function figureValues(record, { units }, figure) {
+  const work = kernelWork(record);
+  return units.map(({ kernels }) => figure.of(togetherWork(kernels.map((k) => work[k]))));
 }
 
 /** The grounds of unfolded units, those of folds below those of kernels.

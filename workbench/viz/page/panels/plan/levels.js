@@ -17,7 +17,8 @@ import {
   unitOfKernel,
   valueKey,
 } from "../../record/units.js";
-import { foldedDrawing, foldedShape, searchedParts } from "./folded.js";
+import { figureLegend, FIGURES, scaleOf } from "./figures.js";
+import { figureValues, foldedDrawing, foldedShape, searchedParts } from "./folded.js";
 import { phaseLegend } from "./groups.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -41,6 +42,8 @@ export class Levels {
   /** The drawing, and its source.
    * @type {{of: string, shape: Shape, drawing: Drawing} | null} */
   #drawn = null;
+  /** The figure that colours the kernels: an index in FIGURES; -1: their own colours. */
+  #figure = -1;
   /** What a search goes through, and its plan.
    * @type {{of: PlanPicture["reads"], nodes: PlanPicture["nodes"], parts: Searched[]} | null} */
   #searched = null;
@@ -173,11 +176,14 @@ export class Levels {
     const { shape } = this.#lay();
     const pane = size.width && size.height ? size : PANE;
     const { record } = this.app;
-    const of = JSON.stringify([pane, record.plan.runs]);
+    const figure = FIGURES[this.#figure] ?? null;
+    const values = figure && figureValues(record, shape, figure);
+    const of = JSON.stringify([pane, record.plan.runs, this.#figure, values]);
     if (this.#drawn?.shape === shape && this.#drawn.of === of) {
       return { drawing: this.#drawn.drawing, wish: null };
     }
-    const drawing = foldedDrawing(record, this.#unfolded, shape, pane);
+    const scale = this.#scale();
+    const drawing = foldedDrawing(record, this.#unfolded, shape, pane, figure, scale);
     const wish = this.#wish;
     this.#wish = null;
     this.#drawn = { of, shape, drawing };
@@ -214,6 +220,21 @@ export class Levels {
     return this.#laidOut;
   }
 
+  #legend() {
+    const choose = (/** @type {number} */ figure) => {
+      this.#figure = figure;
+      this.app.changed("levels");
+    };
+    return figureLegend(this.#figure, this.#scale(), choose);
+  }
+
+  /** The scale of the chosen figure; null without one, or without values. */
+  #scale() {
+    const figure = FIGURES[this.#figure];
+    const { record } = this.app;
+    return figure ? scaleOf(figure, figureValues(record, this.#lay().shape, figure)) : null;
+  }
+
   /** Draw the buttons. */
   update() {
     const { app, isFolded } = this;
@@ -231,6 +252,7 @@ export class Levels {
         title: "all values, on the grounds of their kernels",
       }),
       ...phaseLegend(app),
+      ...(isFolded ? this.#legend() : []),
     );
   }
 }
