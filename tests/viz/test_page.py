@@ -28,7 +28,7 @@ from workbench.viz.still.cards import bars, chip
 LARGEST_PAGE_BYTES = 474_000
 """Of an exported file: what is sent around with the record of the tour's kernels. A thousand say
 what each part of a pane is, time a variant in every layout, and paint canvases for paper."""
-LARGEST_BYTES = 353_000
+LARGEST_BYTES = 353_500
 """Of the code and style of the page, which travel once to a notebook. Four thousand unfold
 the code of a rule, draw passes by their time, search folds, and colour kernels by a figure.
 Two thousand replay a pass by

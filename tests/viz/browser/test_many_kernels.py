@@ -111,7 +111,7 @@ def test_a_search_finds_what_is_folded_and_unfolds_it(page: Any, record: Record)
     page.press(".wb-plan .wb-g-search", "Enter")
     assert len(labels(page)) > len(record["kernels"]) and count.inner_text() == "1 of 1"
     picked = page.locator(".wb-plan .wb-g-picked .wb-g-label")
-    assert picked.inner_text() == value["label"]
+    assert picked.text_content() == value["label"]
 
 
 def test_a_figure_colours_the_kernels(page: Any, record: Record) -> None:

@@ -75,8 +75,8 @@ export class SvgPainter {
       );
     });
     this.#boxes = new Map(drawing.nodes.map((node) => {
-      const { key, label, sub, state, x, y, badge, stored } = node;
-      const name = `${key} ${state} ${x} ${y} ${label} ${sub} ${badge} ${stored} ${scale}`;
+      const { key, label, sub, state, x, y, badge, stored, tint } = node;
+      const name = `${key} ${state} ${x} ${y} ${label} ${sub} ${badge} ${stored} ${tint} ${scale}`;
       return [key, linked(keep(name, () => svgNode(node, scale)), nodeLink(node.n))];
     }));
     const regions = (drawing.regions || []).map((r) =>
