@@ -223,11 +223,11 @@ function unitBox(record, unit) {
 export function searchedParts(record) {
   const { nodes, edges } = record.plan;
   /** @type {Searched[][]} */
-  const parts = record.kernels.map((_, kernel) => [{
-    box: unitBox(record, { key: kernelKey(kernel), kernels: [kernel], repeat: null }),
-    kernel,
-    value: null,
-  }]);
+  const parts = record.kernels.map((_, kernel) => {
+    const box = unitBox(record, { key: kernelKey(kernel), kernels: [kernel], repeat: null });
+    const n = nodes.length ? -1 : box.n; // else #n is the value that it stores
+    return [{ box: { ...box, n }, kernel, value: null }];
+  });
   nodes.forEach((node, value) => {
     const reader = edges.find(({ a }) => a === value);
     const kernel = node.kernels[0] ?? (reader && nodes[reader.b].kernels[0]);
