@@ -13,7 +13,9 @@ from tests.tools.package_modules import imported_names, package_modules
 from workbench.backends.native.host_memory import HOST
 
 NOT_A_DEVICE = {
-    ("emulator/source/languages.py", "CUDA"),  # a language
+    ("emulator/source/evaluation.py", "CUDA"),  # a language
+    ("emulator/source/evaluation.py", "HIP"),
+    ("emulator/source/languages.py", "CUDA"),
     ("emulator/source/languages.py", "HIP"),
     ("emulator/source/places.py", "CUDA"),
     ("emulator/source/places.py", "HIP"),
