@@ -453,6 +453,16 @@ def test_arguments_that_have_no_elements(doubled: Kernel) -> None:
             emulate(doubled, CUDA, code=text)
 
 
+def test_the_hint_at_a_part_that_does_not_change_names_its_struct(doubled: Kernel) -> None:
+    for machine, text, hint in (
+        (CUDA, written("const Pair a = {1, 2}; a.n = 3;", STRUCT), "a without const"),
+        (WGSL, "struct Pair { n: f32 }\n" + wgsl("let a = Pair(1); a.n = 3;"), "var a"),
+    ):
+        with pytest.raises(SourceError, match="a.n is declared as") as raised:
+            emulate(doubled, machine, code=text)
+        assert raised.value.hint == hint
+
+
 def test_structs_of_wgsl(doubled: Kernel) -> None:
     text = doubled.code_for(WGSL)
     numbers = re.sub(r"\(@builtin.*?\) \{", "(from: In) {", text)

@@ -89,7 +89,8 @@ class PlaceTranslation(StepWriter):
             return self.fault(target.at, because, f"{name}[i], or an index that changes")
         if isinstance(meaning, Counter):
             return self.fault(target.at, f"{name} counts the rounds of its loop", "a while loop")
-        hint = f"var {name}" if self.language.is_wgsl else f"{name} without const"
+        whole = name.partition(".")[0]  # of a part of a struct
+        hint = f"var {whole}" if self.language.is_wgsl else f"{whole} without const"
         because = f"{name} is declared as a value that does not change"
         return self.fault(target.at, because, hint)
 

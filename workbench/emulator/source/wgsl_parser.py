@@ -242,7 +242,8 @@ class WgslParser(SourceParser):
         if self.is_next("switch"):
             return [self.switch()]
         if at.text in ("continuing", "discard"):
-            raise self.fault(f"{shown(at)} is not supported", "if and else")
+            hint = "its statements where the round ends" if at.text == "continuing" else "return"
+            raise self.fault(f"{shown(at)} is not supported", hint)
         simple = self._simple()
         self.expect(";")
         return [simple]
