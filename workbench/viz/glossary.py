@@ -72,6 +72,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "as Python": "A program that makes this again, in a notebook or elsewhere.",
         "link": "An address that opens an exported page at what is shown now.",
         "progress": "What Python is doing. Stop ends it; what is known by then stays.",
+        "saved variants": "What you made of this expression before the cell ran again: it is listed"
+        " again, each with its times, and nothing of it runs.",
         "error": "What went wrong, because of what, and what to try.",
         "guess": "Your guess beside the answer: ✓ is right, ✗ is not.",
         "device": "What runs the kernels. A missing one says how to get it.",

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -110,5 +111,5 @@ def finish_jobs(queue: Jobs) -> None:
 
 def prefetch_all(session: Session, measures: bool = True) -> None:
     """Do what is done in the background of a page, to its end."""
-    steps = session._prefetch(measures)
+    steps = chain(session._restore(), session._prefetch(measures))
     assert session.jobs.submit(session, steps, PREFETCH).wait(PATIENCE_S)

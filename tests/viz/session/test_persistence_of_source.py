@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+from threading import Event
 from typing import Any
 
 import pytest
@@ -89,7 +92,7 @@ def test_what_was_made_by_hand_comes_back_first() -> None:
         edited(session, auto, "define", "; by hand\ndefine")
         done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
     with session_of(matmul()) as session:
-        steps = session._prefetch()
+        steps = chain(session._restore(), session._prefetch())
         next(steps)
         names = [row["name"] for row in plain(session.record)["variants"]]
         if "UPCAST g1 4" not in names:  # the plain one was kept, too
@@ -101,6 +104,30 @@ def test_what_was_made_by_hand_comes_back_first() -> None:
             pass
         names = sorted(row["name"] for row in plain(session.record)["variants"])
         assert names == ["UPCAST g1 4", "auto", "edited 1", "plain"], "each once"
+
+
+def test_saved_variants_come_before_other_work_in_the_background() -> None:
+    """Of this page and of others: one whose cell ran earlier measures for many seconds. The page
+    says at once how many come, and lists each as soon as it is there."""
+    with session_of(matmul()) as session:
+        done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+        done(session, "apply", variant=0, opt='UPCAST("g1", 2)')
+    with session_of(matmul()) as session:
+        page = Page(session)
+        assert page.record["restoring"] == {"done": 0, "total": 2}
+        jobs: list[tuple[int, Iterator[object]]] = []
+        submit = session.jobs.submit
+        session.jobs.submit = lambda owner, steps, priority: (  # type: ignore[method-assign]
+            jobs.append((priority, steps)) or Event()
+        )
+        session.begin()
+        session.jobs.submit = submit  # type: ignore[method-assign]
+        (first, steps), *others = sorted(jobs, key=lambda job: job[0])
+        assert all(priority > first for priority, _ in others)
+        counts = []
+        for _ in steps:
+            counts.append((len(page.record["variants"]), page.record.get("restoring")))
+        assert counts[:2] == [(2, {"done": 1, "total": 2}), (3, None)]
 
 
 def test_what_is_wrong_stays_marked() -> None:

@@ -1138,13 +1138,21 @@ export interface PanelSection {
 }
 
 /**
+ * How many saved variants are restored, of all that are.
+ */
+export interface RestoringRow {
+  done: number;
+  total: number;
+}
+
+/**
  * Everything that a page shows. `panels` has the section of each panel by its name (null:
  * not built yet). `n` counts the patches of a session, and is missing without one. `origin`
  * says which file the record was loaded from. `saved` counts the variants of the expression
  * that other notebooks saved, and that are not shown; `saved_edits` are words, each on
- * edited texts that are not shown because they failed, or because other rules were off.
- * `ask` is the question that waits for a guess; `left_out` says in words what a saved copy
- * lacks.
+ * edited texts that are not shown because they failed, or because other rules were off;
+ * `restoring` counts those that are being restored (null: none). `ask` is the question that
+ * waits for a guess; `left_out` says in words what a saved copy lacks.
  */
 export interface PageRecord {
   v: number;
@@ -1181,6 +1189,7 @@ export interface PageRecord {
   origin?: string;
   ask?: QuestionRow | null;
   left_out?: string;
+  restoring?: RestoringRow | null;
 }
 
 /**

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from workbench.base.typed import Count
 from workbench.ir.text.phrases import OwnLine
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, VariantRow
@@ -424,12 +425,20 @@ class PanelSection(Struct, forbid_unknown_fields=True):
     error: ErrorWords | None
 
 
+class RestoringRow(Struct, forbid_unknown_fields=True):
+    """How many saved variants are restored, of all that are."""
+
+    done: Count
+    total: Count
+
+
 class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Everything that a page shows. `panels` has the section of each panel by its name (null: not
     built yet). `n` counts the patches of a session, and is missing without one. `origin` says which
     file the record was loaded from. `saved` counts the variants of the expression that other
     notebooks saved, and that are not shown; `saved_edits` are words, each on edited texts that are
-    not shown because they failed, or because other rules were off. `ask` is the question that waits
+    not shown because they failed, or because other rules were off; `restoring` counts those that
+    are being restored (null: none). `ask` is the question that waits
     for a guess; `left_out` says in words what a saved copy lacks."""
 
     v: int
@@ -466,3 +475,4 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     origin: str = ""
     ask: QuestionRow | None = None
     left_out: str = ""
+    restoring: RestoringRow | None = None

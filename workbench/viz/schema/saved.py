@@ -30,8 +30,9 @@ class SavedEdit(Struct, forbid_unknown_fields=True):
 class SavedVariant(Struct, forbid_unknown_fields=True):
     """A variant: `opts` on a kernel of the plan, or source edited by hand. `timings` are by device;
     `origins` are digests of the notebooks that have it. `plan_off` are the rules that are off in
-    the plan, `rules_off` those that are off when the variant is compiled. Units: `when` it was
-    made, in seconds of the epoch."""
+    the plan, `rules_off` those that are off when the variant is compiled. `parent` is a digest of
+    the variant that it was made from ("": the kernel without opts). Units: `when` it was made, in
+    seconds of the epoch."""
 
     kernel: int
     opts: list[str]
@@ -45,6 +46,7 @@ class SavedVariant(Struct, forbid_unknown_fields=True):
     origins: list[str] = []
     rules_off: list[str] = []
     plan_off: list[str] = []
+    parent: str = ""
 
 
 class SavedVariants(Struct, forbid_unknown_fields=True):

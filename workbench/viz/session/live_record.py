@@ -198,6 +198,10 @@ class LiveRecord:
         self.shows_saved = False
         self.unfit: set[persistence.Key] = set()
         """Saved variants that could not be restored."""
+        self.most_to_restore = 0
+        """Most variants that were to be restored at once, since none was."""
+        self.parents: dict[int, str] = {}
+        """The parents of restored variants that are not listed yet, by digests of their keys."""
         self._stored: Mapping[persistence.Key, SavedVariant] = self.earlier
 
     # reading and setting

@@ -169,6 +169,23 @@ def key_for(record: PageRecord, place: int, source: SourceText | None) -> Key:
     return Key(row.kernel, tuple(row.opts), digest, *off)
 
 
+def digest_of(key: Key) -> str:
+    """Return the name by which a saved variant refers to the one that it was made from."""
+    return key_of(json.dumps(key))[:16]
+
+
+def _parent(record: PageRecord, place: int, edited: Mapping[int, SourceText]) -> str:
+    """Return the digest of the variant that a variant was made from; of a deleted one, of the one
+    before it ("": the kernel without opts)."""
+    rows = record.variants
+    parent = rows[place].parent
+    while parent is not None and rows[parent].deleted:
+        parent = rows[parent].parent
+    if parent is None or rows[parent].parent is None:
+        return ""
+    return digest_of(key_for(record, parent, edited.get(parent)))
+
+
 def _digest(device: str, text: str) -> str:
     return key_of(json.dumps(device), json.dumps(text))[:16]  # `dumps` escapes what is not ASCII
 
@@ -194,6 +211,7 @@ def _entries(
             origins=[origin()],
             rules_off=row.rules_off,
             plan_off=record.without.rules,
+            parent=_parent(record, place, edited),
         )
         if source is not None:
             edit = SavedEdit(source.device, source.text, row.check, row.error, source.level)
@@ -227,6 +245,7 @@ def _merged(
             timings=stored.timings | entry.timings,
             origins=_recent([*stored.origins, *entry.origins]),
             search=entry.search or stored.search,
+            parent=entry.parent or stored.parent,
             note=stored.note if is_note_theirs else entry.note,
             edited=_with_check(entry.edited, stored.edited),
         )

@@ -56,7 +56,7 @@ from workbench.viz.session.handlers import (
     variants,
 )
 from workbench.viz.session.live_record import PAGES, Listener, LiveRecord
-from workbench.viz.session.requests import PREFETCH, Jobs, arguments, checked
+from workbench.viz.session.requests import CHOICE, PREFETCH, Jobs, arguments, checked
 from workbench.worker.client import TaskStopped
 
 # --------------------------------------------------------------------------------------------------
@@ -298,6 +298,8 @@ class Session(LiveRecord):
             if self._begun is self.recorder:
                 return
             self._begun = self.recorder
+        # before the work of all pages that only takes time: a stop does not drop it
+        self.jobs.submit(self.recorder, self.in_this_plan(self._restore()), CHOICE)
         self.jobs.submit(self, self.in_this_plan(self._prefetch()), PREFETCH)
 
     def stop_background(self) -> None:
@@ -354,18 +356,20 @@ class Session(LiveRecord):
         finally:
             self.status(None)
 
-    def _prefetch(self, measures: bool = True) -> Iterator[None]:
-        # the user's own variants first
-        for _ in variant_transfer.restored(self, only_by_hand=True):
+    def _restore(self, waits: bool = True) -> Iterator[None]:
+        for _ in variant_transfer.restored(self, waits):
             self.send_changes()
             yield
+        self.send_changes()
+
+    def _prefetch(self, measures: bool = True) -> Iterator[None]:
         yield from variants.prefetch_code(self)
         while self._add_piece():
             yield
+            if self.record.restoring is not None:  # edits of default opts that are there now
+                yield from self._restore()
             self.recorder.prepare()  # without the lock: no request waits for it
-        for _ in variant_transfer.restored(self):
-            self.send_changes()
-            yield
+        yield from self._restore(waits=False)
         if self.prefetches and measures:
             yield from prefetch.times(self)
 

@@ -148,6 +148,17 @@ def test_progress_can_be_stopped(session: Any) -> None:
     session.wait_for_selector("progress", state="detached")
 
 
+def test_saved_variants_are_counted_until_all_are_listed(session: Any) -> None:
+    """Else a reader who runs the cell again takes them for lost."""
+    notice = session.locator(".wb-notices")
+    for done in (0, 2):
+        row = {"done": done, "total": 6}
+        session.evaluate("p => hear({patch: p})", {"append": {}, "set": [[["restoring"], row]]})
+        expect(notice).to_have_text(f"6 saved variants are read again: {done} of 6")
+    session.evaluate("p => hear({patch: p})", {"append": {}, "set": [[["restoring"], None]]})
+    expect(notice).to_have_text("")
+
+
 def test_only_panes_that_show_a_change_are_redrawn(session: Any) -> None:
     session.evaluate("document.querySelector('.wb-results > *').id = 'kept'")
     offers = [["variants", 0, "offers"], []]

@@ -7,10 +7,13 @@ import time
 import pytest
 
 from tests.viz.record.support import plain
-from tests.viz.session.support import ask, done, session_of
+from tests.viz.session.support import ask, done, prefetch_all, session_of
 from tests.viz.support import matmul
+from workbench.viz.schema.saved import SavedVariant
 from workbench.viz.session import persistence
 from workbench.viz.session.handlers.variant_transfer import restored
+from workbench.viz.session.handlers.variants import edited_variant
+from workbench.viz.session.live_record import Edited
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
@@ -73,6 +76,55 @@ def test_what_is_deleted_stays_so(session: Session) -> None:
     assert [v["deleted"] for v in plain(session.record)["variants"]] == [
         False, True, False,
     ]  # fmt: skip
+
+
+def test_what_variants_were_made_from_comes_back(session: Session) -> None:
+    """Also where that is listed later: the default opts come after what was made by hand. A name
+    below its parent is short only then."""
+    first = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+    deleted = done(session, "apply", variant=first, opt='UPCAST("g0", 2)')["variant"]
+    child = done(session, "apply", variant=deleted, opt='UNROLL("r0", 2)')["variant"]
+    auto = done(session, "auto", kernel=0)["variant"]
+    after = edited_variant(session, Edited("LLVM", "; of auto"), auto)
+    by_hand = edited_variant(session, Edited("LLVM", "; one"), child)
+    again = edited_variant(session, Edited("LLVM", "; two"), by_hand)
+    done(session, "delete", variants=[deleted])
+
+    def parents(of: Session, *listed: int) -> dict[str, str]:
+        rows = [of.row(v) for v in listed or range(len(of.kernels))]
+        names = {row.name: row.parent for row in rows if row.parent is not None}
+        return {name: of.row(parent).name for name, parent in names.items()}
+
+    before = parents(session, first, auto, after, by_hand, again)
+    before[name_of(session, child)] = name_of(session, first)
+    session.save()
+    with session_of(matmul()) as later:
+        prefetch_all(later, measures=False)
+        assert parents(later) == before
+        later.save()  # a session that lists them otherwise changes nothing
+    with session_of(matmul()) as third:
+        assert third.record.restoring is not None
+        assert third.record.restoring.done == 0
+        total = third.record.restoring.total
+        prefetch_all(third, measures=False)
+        assert parents(third) == before and total == len(before) - 1, "but for auto"
+        assert third.record.restoring is None
+
+
+def test_variants_in_a_circle_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file is trusted."""
+    keys = [persistence.Key(0, (f'UPCAST("g1", {n})',)) for n in (2, 4)]
+    saved = {
+        key: SavedVariant(
+            0, list(key.opts), origins=[persistence.origin()], parent=persistence.digest_of(other)
+        )
+        for key, other in zip(keys, reversed(keys), strict=True)
+    }
+    monkeypatch.setattr(persistence, "load", lambda key: saved)
+    with session_of(matmul()) as session:
+        prefetch_all(session, measures=False)
+        parents = {row.parent for row in session.record.variants if row.name.startswith("UPCAST")}
+        assert 0 in parents and len(parents) == 2
 
 
 def test_names_and_dates_come_back(session: Session) -> None:

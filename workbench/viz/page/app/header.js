@@ -401,11 +401,14 @@ const CHANGES = ["status", "notice", "failure", "board", "mode"];
  * @param {App} app */
 export function notices(app) {
   const el = h("div", { class: "wb-notices", "aria-live": "polite" });
+  let shown = app.record.restoring;
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, ...CHANGES)) return;
+    const isRead = app.record.restoring !== shown;
+    if (!hasAny(changes, ...CHANGES) && !isRead) return;
+    shown = app.record.restoring;
     refill(
       el,
-      app.status && progress(app, app.status),
+      app.status ? progress(app, app.status) : restoring(app),
       app.notice && h("div", { class: "wb-notice" }, h("span", {}, app.notice)),
       // an error must be seen even if its pane is folded
       ...["results", "kernels"].filter((where) => !app.arrangements.shows(where))
@@ -413,6 +416,24 @@ export function notices(app) {
     );
   };
   return { el, update };
+}
+
+/** How many saved variants are listed again, until all are.
+ * @param {App} app */
+function restoring(app) {
+  const { restoring: row = null } = app.record;
+  if (!row || !canAsk(app)) return null;
+  const are = row.total === 1 ? "is" : "are";
+  return h(
+    "div",
+    { class: "wb-notice wb-progress", "data-term": "saved variants" },
+    h("progress", { max: row.total, value: row.done, "aria-label": "saved variants" }),
+    h(
+      "span",
+      {},
+      `${plural(row.total, "saved variant")} ${are} read again: ${row.done} of ${row.total}`,
+    ),
+  );
 }
 
 /**

@@ -18,6 +18,7 @@ from workbench.viz.model.words import kernel_number
 from workbench.viz.record.kernels import structure_of
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.messages import NoResult
+from workbench.viz.schema.record import RestoringRow
 from workbench.viz.schema.saved import SavedEdit, SavedVariant
 from workbench.viz.schema.variant import CheckRow, TimingRow
 from workbench.viz.session import persistence
@@ -249,13 +250,19 @@ def forget(session: LiveRecord) -> NoResult:
 
 
 def count(session: LiveRecord) -> None:
-    """Set the number of variants of other notebooks that could be shown, and the words on saved
-    edits that could."""
+    """Set the number of variants of other notebooks that could be shown, the words on saved edits
+    that could, and how many variants are still to be restored."""
     number, edits = len(_others(session)), list(saved_edits(session))
     if number != session.record.saved:
         session.put(("saved",), number)
     if edits != session.record.saved_edits:
         session.put(("saved_edits",), edits)
+    rest = sum(entry.name not in RESERVED for _, entry in _to_restore(session))
+    session.most_to_restore = max(rest, session.most_to_restore) if rest else 0
+    total = session.most_to_restore
+    restoring = RestoringRow(total - rest, total) if rest else None
+    if restoring != session.record.restoring:
+        session.put(("restoring",), restoring)
 
 
 def _others(session: LiveRecord) -> list[persistence.Key]:
@@ -333,25 +340,46 @@ def is_own(session: LiveRecord, entry: SavedVariant) -> bool:
     return session.shows_saved or persistence.origin() in entry.origins
 
 
-def restored(session: LiveRecord, only_by_hand: bool = False) -> Iterator[None]:
+def restored(session: LiveRecord, waits: bool = False) -> Iterator[None]:
     """Add the variants that an earlier session of this notebook saved (of any notebook once all are
     shown), one per step, without running them. Left out are variants whose opts are no longer
-    legal, and `saved_edits`; with `only_by_hand` also the default opts and source edited from them,
-    which follow when this session has applied the default opts itself."""
-    autos = {key[:2] for key, entry in session.earlier.items() if entry.name == "auto"}
-    for key, entry in list(session.earlier.items()):
-        if (only_by_hand and key[:2] in autos) or not is_own(session, entry):
-            continue
+    legal, and `saved_edits`. If it `waits`, the default opts and source edited from them are left
+    out, too, until this session has applied the default opts itself."""
+    with session.lock:
+        entries = _to_restore(session)
+    for key, entry in entries:
         with session.lock:
-            if not _is_restored(session, key, entry):
+            if waits and _is_awaited(session, key):
                 continue
             try:
                 _restore(session, key, entry)
             except WorkbenchError:  # of a version with other opts, or there are too many variants
                 session.unfit.add(key)
+            count(session)
         yield
     with session.lock:
         count(session)
+
+
+def _to_restore(session: LiveRecord) -> list[tuple[persistence.Key, SavedVariant]]:
+    """Return the saved variants that are still to be restored."""
+    shown = set(session.edited.values())
+    return [
+        (key, entry)
+        for key, entry in _not_listed(session)
+        if is_own(session, entry) and _is_restored(session, key, entry)
+        if key not in session.unfit and _source(entry) not in shown
+    ]
+
+
+def _is_awaited(session: LiveRecord, key: persistence.Key) -> bool:
+    """Whether a saved variant has, or was edited from, default opts that this session has not
+    applied yet."""
+    autos = {each[:2] for each, entry in session.earlier.items() if entry.name == AUTO}
+    rows = session.record.variants
+    return key[:2] in autos and not any(
+        (row.kernel, tuple(row.opts)) == key[:2] and not row.edited for row in rows
+    )
 
 
 def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> None:
@@ -365,8 +393,47 @@ def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> 
     off = [rule for rule in key.rules_off if rule not in plain.rules_off]
     kernel = plain.without(*off) if off else plain
     variant = variant_of(session, kernel.apply(*map(parse_opt, key.opts)), root)
+    origin = session.earlier.get(key._replace(source=""))
+    if origin is not None:
+        session.parents.setdefault(variant, origin.parent)
     if entry.edited is not None:
         _restore_edited(session, variant, entry, entry.edited)
+    _find_parents(session)
+
+
+def _find_parents(session: LiveRecord) -> None:
+    """Set the parents of restored variants, as far as they are listed by now."""
+    awaited = {child: digest for child, digest in session.parents.items() if digest}
+    if not awaited:
+        return
+    places = {
+        persistence.digest_of(persistence.key_for(session.record, place, session.edited.get(place)))
+        : place for place in range(len(session.kernels))
+    }  # fmt: skip
+    for child, digest in awaited.items():
+        place = places.get(digest)
+        if place is None:
+            continue
+        session.parents[child] = ""
+        # no file is trusted: its variants may be made from each other in a circle
+        if session.row(place).kernel == session.row(child).kernel and not _is_above(
+            session, child, place
+        ):
+            session.set(child, "parent", place)
+            session.set(child, "default_of", session.row(place).default_of)
+
+
+def _is_above(session: LiveRecord, variant: int, other: int | None) -> bool:
+    """Whether a variant is another one, or one that it was made from."""
+    while other is not None and other != variant:
+        other = session.row(other).parent
+    return other is not None
+
+
+def _source(entry: SavedVariant) -> Edited | None:
+    """Return the source of a saved variant that was edited by hand."""
+    edit = entry.edited
+    return None if edit is None else Edited(edit.device, edit.text, level=edit.level)
 
 
 def _restore_edited(session: LiveRecord, parent: int, entry: SavedVariant, edit: SavedEdit) -> None:
@@ -374,6 +441,7 @@ def _restore_edited(session: LiveRecord, parent: int, entry: SavedVariant, edit:
     if source in session.edited.values():
         return  # the user has added it meanwhile
     variant = edited_variant(session, source, parent, entry.name)
+    session.parents[variant] = entry.parent
     adopt(session, variant)
     session.set(variant, "error", edit.error)
     session.set(variant, "check", edit.check)
