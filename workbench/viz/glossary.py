@@ -127,8 +127,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "busy": "Other programs had the kernel's cores for a part of every run, so its time is not"
             " known: ~ is for how long it had them itself. Such times are not compared; time it"
             " again when less else runs.",
-        "~": "Timed in another run, or in an earlier session, or predicted: the machine may have"
-            " been slower or faster then.",
+        "uncertain": "Of a time, marked ? or busy: other programs disturbed it, or its samples lie"
+            " far apart. The sign of a row says how much.",
+        "~": "Timed in another run, or in an earlier session, or while other programs ran, or"
+            " predicted: the machine may have been slower or faster then.",
         "≈": "No measurable difference: the samples overlap.",
         "apart": "No ratio: this time and that of the pinned variant were measured at different"
             " times, when the machine may have been busier. t times both in turns.",

@@ -37,6 +37,7 @@ def test_a_fault_of_ours_is_an_answer(session: Session, monkeypatch: pytest.Monk
 
 def test_stop_drops_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "BUDGET_S", 3600.0)
+    monkeypatch.setattr(measurement, "MOST_BUDGET_S", 3600.0)
     monkeypatch.setattr(measurement, "SAMPLES", 10**9)
     monkeypatch.setattr(measurement, "SETTLED_SHARE", -1.0)
     with session_of(explore(array(400, 400) @ array(400, 400))) as session:

@@ -137,6 +137,54 @@ def test_a_row_says_that_the_machine_was_busy(session: Any) -> None:
         assert session.evaluate(said) == lines
 
 
+def test_what_many_times_are_uncertain_of_is_said_once(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """A line below each row pushed others out of sight; a row has its own figure in a sign. What
+    was timed in turns on a busy machine is not called a time of another run."""
+    page_record = json.loads(json.dumps(record))
+    plain, shares = page_record["variants"][0], [0.08, 0.2, 0.51]
+    rows = [
+        plain
+        | {"name": f"mine {n}", "parent": 0, "kernel": 0}
+        | {"timing": timing(1e-3, 0.01) | {"had": had, "doubts": doubts(None, [1e-3], had)}}
+        for n, had in enumerate(shares)
+    ]
+    page_record["variants"] += rows
+    count = len(page_record["variants"])
+    listed = sum(row["kernel"] == 0 for row in page_record["variants"])
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        assert texts(page, ".wb-doubt") == [
+            f"3 of {listed} times are not certain: the machine was busy: their kernels had 8.0% "
+            "to 51% of a core"
+        ]
+        marks = page.locator(".wb-doubt-mark")
+        titles = [marks.nth(n).get_attribute("title") for n in range(marks.count())]
+        reasons = [row["timing"]["doubts"][0] for row in rows]
+        assert [title.partition(".\n")[0] for title in titles] == reasons
+        assert texts(page, ".wb-stale-line > span") == ["~ timed while the machine was busy"]
+        page.click("[data-key=time-stale]")
+        asked = page.evaluate("sent.find((m) => m.do === 'measure')")
+        assert asked["variants"] == [0, *range(count - 3, count)]
+        there = {"append": {}, "set": [[["elsewhere"], "H100 is not here"]]}
+        page.evaluate("p => hear({patch: p})", there)
+        expect(page.locator("[data-key=time-stale]")).to_have_count(0)
+
+
+def test_a_long_wrong_answer_is_whole_on_a_click(session: Any) -> None:
+    """It pushed variants out of sight."""
+    change = [["variants", 0, "check"], {"ok": False, "text": WRONG}]
+    session.evaluate("p => hear({patch: p})", {"append": {}, "set": [change]})
+    wrong = session.locator(".wb-at-hand > .wb-bad")
+    short = wrong.inner_text()
+    assert len(short) < 70 and WRONG.startswith(short.removeprefix("\u2717 ").removesuffix(" …"))
+    wrong.locator("summary").click()
+    expect(wrong).to_contain_text(WRONG[-30:])
+    change = [["variants", 0, "note"], "news"]  # it stays open
+    session.evaluate("p => hear({patch: p})", {"append": {}, "set": [change]})
+    expect(wrong).to_contain_text(WRONG[-30:])
+
+
 def test_ratios_are_of_times_of_one_run(browser: Any, record: Record, tmp_path: Path) -> None:
     page_record = json.loads(json.dumps(record))
     (auto,) = [v for v in page_record["variants"] if v["name"] == "auto"][:1]

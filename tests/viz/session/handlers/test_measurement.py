@@ -50,6 +50,19 @@ def test_measure(session: Session) -> None:
     assert any("warm" in s["text"] for s in statuses)
 
 
+def test_each_variant_of_many_has_its_seconds(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timed in turns within the seconds of one, they had a sample each on a busy machine, which
+    other programs had disturbed; so there was no ratio however often they were timed again."""
+    budgets = []
+    monkeypatch.setattr(measurement, "time_group", lambda *arguments: budgets.append(arguments[4:]))
+    made = [done(session, "apply", variant=0, opt=f'UPCAST("g1", {n})') for n in (2, 4)]
+    for variants in ([0], [0, *(row["variant"] for row in made)]):
+        done(session, "measure", variants=variants)
+    assert [seconds for seconds, _ in budgets] == [n * measurement.BUDGET_S for n in (1, 3)]
+
+
 def test_a_kernel_has_the_time_of_auto_once_that_was_measured(session: Session) -> None:
     """The list of kernels tells times of the default opts: that of no other variant."""
     done(session, "measure", variants=[0], cold=False)

@@ -426,13 +426,13 @@ function restoring(app) {
   const are = row.total === 1 ? "is" : "are";
   return h(
     "div",
-    { class: "wb-notice wb-progress", "data-term": "saved variants" },
-    h("progress", { max: row.total, value: row.done, "aria-label": "saved variants" }),
+    { class: "wb-notice", "data-term": "saved variants" },
     h(
       "span",
       {},
       `${plural(row.total, "saved variant")} ${are} read again: ${row.done} of ${row.total}`,
     ),
+    h("progress", { max: row.total, value: row.done, "aria-label": "saved variants" }),
   );
 }
 

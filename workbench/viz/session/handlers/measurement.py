@@ -33,6 +33,8 @@ from workbench.worker.rows import Row
 
 BUDGET_S = 1.0
 """Seconds for timing one variant."""
+MOST_BUDGET_S = 12.0
+"""Most seconds for timing variants in turns, besides the last round."""
 SAMPLES = 25
 """Most samples of one variant."""
 SETTLED_SHARE = SETTLED
@@ -71,7 +73,8 @@ class MeasuredKernel(Struct):
 
 def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> TimedVariants:
     """Time variants in turns, those of one kernel together, so that the drift of the machine
-    cancels. An error of a variant is set at the variant.
+    cancels. An error of a variant is set at the variant. The budget is that of all of them: beside
+    a slow variant the others would get one sample each, which a busy machine disturbs.
 
     Errors: DeviceError for a machine that is not here, and source edited for one.
     """
@@ -82,8 +85,9 @@ def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> Time
     for number in dict.fromkeys(session.row(v).kernel for v in variants_to_time):
         group = [v for v in variants_to_time if session.row(v).kernel == number]
         group += [v for v in headline(session, number) if v not in group]
+        budget_s = min(len(group) * BUDGET_S, MOST_BUDGET_S)
         with use_worker(session, group) as worker:
-            time_group(session, worker, group, bool(cold), BUDGET_S, SAMPLES)
+            time_group(session, worker, group, bool(cold), budget_s, SAMPLES)
     return TimedVariants(variants_to_time)
 
 

@@ -40,15 +40,22 @@ export function aboutVariant(app) {
   );
 }
 
-/** Whether the answer is right, and its error.
+const MOST_WRONG = 60; // characters of a wrong answer that stand there unfolded
+
+/** Whether the answer is right, and its error; a long one is whole once it is unfolded, since it
+ * would push variants out of sight.
  * @param {CheckRow} check */
-export const checkLine = ({ ok, text }) =>
-  h(
-    "p",
-    { class: ok ? "wb-good" : "wb-bad", "data-term": "check" },
-    ok ? "✓ " : "✗ ",
-    recordText(text, "", 400),
-  );
+export function checkLine({ ok, text }) {
+  const kind = ok ? "wb-good" : "wb-bad";
+  if (ok || text.length <= MOST_WRONG) {
+    const words = recordText(text, "", 400);
+    return h("p", { class: kind, "data-term": "check" }, ok ? "✓ " : "✗ ", words);
+  }
+  const end = text.lastIndexOf(" ", MOST_WRONG);
+  const at = end > 0 ? end : MOST_WRONG;
+  const rest = () => h("p", {}, recordText(`…${text.slice(at)}`, "", 2000));
+  return h("div", { class: kind }, fold("check", `✗ ${text.slice(0, at)} …`, rest));
+}
 
 /** Whether two timings were taken in one run, without a measurable difference.
  * @param {TimingRow | null} one

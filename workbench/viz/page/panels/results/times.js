@@ -2,6 +2,7 @@
 // stale.
 
 import { act, canAsk, pinned, reference } from "../../app/actions.js";
+import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
 import {
   BUSY,
@@ -48,15 +49,23 @@ export function timeCells(app, timing, hidden = false) {
     ),
     h(
       "span",
-      {
-        class: "wb-figure wb-quiet wb-spread",
-        "data-term": isBusy(timing) ? BUSY : timing.samples.length < 2 ? "once" : "±",
-      },
+      isBusy(timing)
+        ? { class: "wb-figure wb-quiet wb-spread wb-doubt-mark", title: busyTitle(app, timing) }
+        : {
+          class: "wb-figure wb-quiet wb-spread",
+          "data-term": timing.samples.length < 2 ? "once" : "±",
+        },
       app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
     ratioCell(app, timing, other),
   );
 }
+
+/** How busy the machine was, and what that means for a time.
+ * @param {App} app
+ * @param {TimingRow} timing */
+const busyTitle = (app, { doubts = [] }) =>
+  [...doubts, meaningOf(app.record, BUSY)].filter(Boolean).join(".\n\n");
 
 /** The predicted time of a variant, and the ratio of the pinned one's to it.
  * @param {App} app
@@ -165,24 +174,35 @@ export function baselineButton(app) {
 
 const MOST_AT_ONCE = 16; // variants of one request
 
-/** The indexes of the variants whose times are of another run, or of an earlier session.
- * @param {App} app */
-function staleVariants(app) {
-  const { variants } = app.record;
-  const reference = variants[pinned(app) ?? -1]?.timing;
-  return app.variantsOf(app.view.kernel).filter((i) => {
-    const { timing, elsewhere } = variants[i];
-    return [timing, ...elsewhere].filter(real).some((row) =>
-      row.earlier || isBusy(row) || (real(reference) && !inOneRun(row, reference))
-    );
-  });
+/** The times of a variant that can be taken again: on a device that is not here they stay.
+ * @param {App} app
+ * @param {number} variant */
+function timesHere(app, variant) {
+  const { devices, variants } = app.record;
+  const { timing, elsewhere } = variants[variant];
+  const isHere = (/** @type {TimingRow} */ row) =>
+    devices.some(({ name, available }) => available && name === row.device);
+  return [timing, ...elsewhere.filter(isHere)].filter(real);
 }
 
-/** The meaning of ~, its rows, and its remedy.
+/** The meaning of ~, its rows, and its remedy: the times that are of another run, or of an earlier
+ * session, or of a busy machine.
  * @param {App} app */
 export function staleLine(app) {
-  const places = staleVariants(app);
+  const { elsewhere, variants } = app.record;
+  if (elsewhere) return null; // nothing is run there
+  const reference = variants[pinned(app) ?? -1]?.timing;
+  const isApart = (/** @type {TimingRow} */ row) =>
+    row.earlier || (real(reference) && !inOneRun(row, reference));
+  const ofKernel = app.variantsOf(app.view.kernel);
+  const apart = ofKernel.filter((i) => timesHere(app, i).some(isApart));
+  const busy = ofKernel.filter((i) => timesHere(app, i).some(isBusy));
+  const places = ofKernel.filter((i) => apart.includes(i) || busy.includes(i));
   if (!places.length) return null;
+  const reasons = [
+    apart.length && "in another run, or earlier",
+    busy.length && "while the machine was busy",
+  ];
   const all = [...new Set([pinned(app) ?? places[0], ...places])].slice(0, MOST_AT_ONCE);
   const again = () => act(app, "results", { do: "measure", variants: all, cold: app.view.cold });
   return h(
@@ -191,7 +211,7 @@ export function staleLine(app) {
     h(
       "span",
       { class: "wb-quiet wb-small", "data-term": "~" },
-      "~ timed in another run, or earlier",
+      `~ timed ${reasons.filter(Boolean).join(", or ")}`,
     ),
     button(app, app.pending("measure") ? "Timing…" : "Time these again", again, {
       python: true,

@@ -12,7 +12,7 @@ import {
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
 import { notDeleted, rowAt } from "../../app/store.js";
-import { real } from "../../app/timing.js";
+import { isBusy, percent, real } from "../../app/timing.js";
 import { elementsOf, fold, h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { dateText, plural } from "../../base/text.js";
@@ -22,7 +22,7 @@ import { predictedCells, timeCells } from "./times.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Child } from "../../base/elements.d.ts" */
-/** @import { VariantRow } from "../../record.d.ts" */
+/** @import { TimingRow, VariantRow } from "../../record.d.ts" */
 
 const OTHER_DEVICES = "variants of other devices";
 const PLUS = " + "; // before the opts that a variant adds to its parent, in its name
@@ -32,15 +32,13 @@ export function variantTree(app) {
   const { variants } = app.record;
   const listed = listedVariants(app);
   const ofKernel = listed.filter((i) => !isOfOtherDevice(app.record, variants[i]));
-  const rows = inTreeOrder(app, ofKernel).flatMap(([i, level]) => [
-    variantRow(app, i, level),
-    doubtRow(app, i, level),
-  ]);
+  const rows = inTreeOrder(app, ofKernel).map(([i, level]) => variantRow(app, i, level));
   const left = app.variantsOf(app.view.kernel).length - listed.length;
   const words = `${left.toLocaleString("en")} more are not listed: those above are the fastest.`;
   return h(
     "div",
     {},
+    doubtLine(ofKernel.map((i) => variants[i].timing)),
     treeOf(app, "variants", rows),
     left > 0 && h("p", { class: "wb-quiet wb-small", role: "status" }, words),
   );
@@ -232,6 +230,7 @@ function variantRow(app, i, level) {
         h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
       machineOfEdited(app.record, variant) && h("i", { class: "wb-quiet wb-mark" }, "not run"),
       failureMark(variant),
+      doubtMark(app, variant),
       h("span", { class: "wb-copy-place" }, copyButton(app, variant, i)),
     ),
     busy
@@ -258,20 +257,35 @@ function copyButton(app, variant, place) {
   return el;
 }
 
-/** The reason, below a time, why it is uncertain: the machine was busy, or the samples differ much.
+/** The reasons why a time is uncertain: the machine was busy, or the samples differ much.
+ * @param {TimingRow | null} timing */
+const doubtsOf = (timing) => (real(timing) && timing.doubts) || [];
+
+/** What makes times uncertain, once for all rows: each row has the figure in its sign.
+ * @param {(TimingRow | null)[]} timings */
+function doubtLine(timings) {
+  const rows = timings.filter(real).filter((timing) => doubtsOf(timing).length);
+  if (!rows.length) return null;
+  const shares = rows.flatMap(({ had = null }) => (had === null ? [] : [had]));
+  const [least, most] = [Math.min(...shares), Math.max(...shares)].map(percent);
+  const range = least === most ? least : `${least} to ${most}`;
+  const why = rows.length === 1
+    ? doubtsOf(rows[0]).join("; ")
+    : shares.length === rows.length
+    ? `the machine was busy: their kernels had ${range} of a core`
+    : "the machine was busy, or their samples lie far apart";
+  const which = rows.length > 1 && `${rows.length} of ${timings.length} times are not certain: `;
+  return h("div", { class: "wb-quiet wb-small wb-doubt", "data-term": "uncertain" }, which, why);
+}
+
+/** The sign of an uncertain time, which has the reason and its figure; where the machine was busy,
+ * that word is the sign.
  * @param {App} app
- * @param {number} i
- * @param {number} level */
-function doubtRow(app, i, level) {
-  const { timing } = app.record.variants[i];
-  const lines = real(timing) ? timing.doubts ?? [] : [];
-  if (!lines.length) return null;
-  const style = `padding-left:${Math.min(level, 7) * 8 + 13}px`;
-  return h(
-    "div",
-    { class: "wb-quiet wb-small wb-doubt", role: "presentation", style },
-    lines.join("; "),
-  );
+ * @param {VariantRow} variant */
+function doubtMark(app, { timing }) {
+  const lines = app.record.elsewhere ? [] : doubtsOf(timing);
+  if (!timing || !lines.length || isBusy(timing)) return null;
+  return h("b", { class: "wb-quiet wb-mark wb-doubt-mark", title: lines.join("; ") }, "?");
 }
 
 /** The times of a variant on other devices of this machine.
