@@ -328,7 +328,7 @@ def test_source_of_another_device_runs_beside_it(shelf: Shelf) -> None:
         before = plain(session.row(0))["timing"]
         done(session, "code", variant=0, language="C")
         (code,) = [c for c in plain(session.row(0))["code"] if c["language"] == "C"]
-        text = "\n".join(code["lines"]) + "\n"
+        text = "// mine\n" + "\n".join(code["lines"])
         made = done(session, "edit", variant=0, language="C", text=text)["variant"]
         assert plain(session.row(made))["check"]["ok"], plain(session.row(made))
         assert plain(session.row(made))["timing"]["device"] == "C"

@@ -59,6 +59,26 @@ def test_only_what_can_abort_gets_a_process_of_its_own(
 
 
 @NEEDS_C
+def test_a_text_that_is_unchanged_is_no_variant(session: Session) -> None:
+    """It runs as the one that has it: a source that was not edited on its device, an edit again."""
+    text = "\n".join(session.row(0).code[0].lines)
+    reply = done(session, "edit", variant=0, language="C", text=text + "\n")
+    assert reply == {"variant": 0, "said": "the text is unchanged: this is plain, timed again"}
+    assert len(session.record.variants) == 1 and session.row(0).timing is not None
+    assert [row.device for row in session.row(0).elsewhere] == ["C"]
+    changed = text.replace("float *p0", "float  *p0")
+    edit = done(session, "edit", variant=0, language="C", text=changed)["variant"]
+    first, count = session.row(edit).timing, len(session.record.variants)
+    done(session, "delete", variants=[edit])
+    for place in (0, edit):
+        reply = done(session, "edit", variant=place, language="C", text=changed)
+        said = "the text is unchanged: this is edited 1, run again"
+        assert reply == {"variant": edit, "said": said}
+    assert len(session.record.variants) == count and not session.row(edit).deleted
+    assert session.row(edit).timing not in (first, None)
+
+
+@NEEDS_C
 def test_edited_source_that_hangs(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "EDITED_S", 0.7)
     text = "\n".join(plain(session.row(0))["code"][0]["lines"])
@@ -71,7 +91,7 @@ def test_edited_llvm(session: Session) -> None:
     done(session, "code", variant=0, language="LLVM")
     code = next(c for c in plain(session.row(0))["code"] if c["language"] == "LLVM")
     text = "\n".join(code["lines"])
-    number = done(session, "edit", variant=0, language="LLVM", text=text)["variant"]
+    number = done(session, "edit", variant=0, language="LLVM", text=f"; mine\n{text}")["variant"]
     assert plain(session.row(number))["check"]["ok"]
     assert _languages(session, number) == ["LLVM", "asm"]
     count = len(session.record.variants)
@@ -173,7 +193,7 @@ def test_the_passes_of_the_compiler_come_when_they_are_asked_for(session: Sessio
 @NEEDS_C
 def test_a_compiler_that_does_not_say_its_passes(session: Session) -> None:
     text = "\n".join(plain(session.row(0))["code"][0]["lines"])
-    number = done(session, "edit", variant=0, language="C", text=text)["variant"]
+    number = done(session, "edit", variant=0, language="C", text=f"// mine\n{text}")["variant"]
     refusal = ask(session, "compiler_passes", variant=number)["error"]
     assert refusal["because"] == "the compiler of C does not say them"
 
@@ -268,7 +288,7 @@ def test_edited_ir_of_a_gpu_that_is_not_here_is_emulated(nothing_saved: Path) ->
         rows = plain(session.row(tiled))["code"]
         lines = next(c["lines"] for c in rows if c["language"] == "IR linear")
         for text, is_right in (
-            ("\n".join(lines), True),
+            (" \n".join(lines), True),
             ("\n".join(_without_barrier(lines)), False),
         ):
             fields = {"variant": tiled, "language": "IR linear", "text": text}

@@ -1199,10 +1199,12 @@ export interface NoResult {
 }
 
 /**
- * The variant that a request made, or led to.
+ * The variant that a request made, or led to; `said` is what a reader must know of it ("":
+ * nothing).
  */
 export interface VariantReply {
   variant: number;
+  said?: string;
 }
 
 /**

@@ -25,10 +25,12 @@ class NoResult(Struct, forbid_unknown_fields=True):
     """No result: what changed comes as a patch."""
 
 
-class VariantReply(Struct, forbid_unknown_fields=True):
-    """The variant that a request made, or led to."""
+class VariantReply(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The variant that a request made, or led to; `said` is what a reader must know of it ("":
+    nothing)."""
 
     variant: int
+    said: str = ""
 
 
 class OptVerdict(Struct, forbid_unknown_fields=True):

@@ -70,6 +70,15 @@ def test_what_a_compiler_says_stands_over_the_code(session: Any, record: Record)
     assert row.split() == ["edited", "1", "!"]
 
 
+def test_a_text_that_is_unchanged_is_said_to_be_so(session: Any) -> None:
+    """No variant is made of it."""
+    session.click(".wb-code-bar >> text=edit")
+    session.click("[data-key=run-edit]")
+    send_reply(session, "edit", result={"variant": 0, "said": "the text is unchanged"})
+    session.wait_for_selector(".wb-notices >> text=the text is unchanged")
+    session.wait_for_selector(".wb-editor", state="detached")
+
+
 def test_code_is_asked_for_again_on_another_device(session: Any, record: Record) -> None:
     """Once: a patch that comes after does not ask again."""
     session.click("[data-key=code-asm]")

@@ -90,8 +90,7 @@ def test_edited_text_is_compiled_for_its_machine(there: Session) -> None:
 
 
 def test_it_is_neither_checked_nor_timed(there: Session) -> None:
-    text = text_in(there, "LLVM")
-    edit = {"variant": 0, "language": "LLVM", "text": text}
+    edit = {"variant": 0, "language": "LLVM", "text": "; mine\n" + text_in(there, "LLVM")}
     child = done(there, "edit", **edit)["variant"]
     checked = ask(there, "check", variant=child)
     assert "is not run" in checked["error"]["what"]
@@ -138,7 +137,7 @@ def test_a_language_of_a_device_that_is_not_here(nothing_saved: Path) -> None:
     """It runs on the emulator for the first machine of the device, whose compiler need not be
     here."""
     with session_of(matmul()) as session:
-        edit = {"variant": 0, "language": "CUDA", "text": text_in(session, "CUDA")}
+        edit = {"variant": 0, "language": "CUDA", "text": "// mine\n" + text_in(session, "CUDA")}
         if Device.available("CUDA"):
             pytest.skip("CUDA runs here")
         child = plain(session.row(done(session, "edit", **edit)["variant"]))
@@ -210,7 +209,7 @@ def test_where_nothing_compiles_a_text_it_says_what_would(
         assert missing.value.hint.startswith(hint)
         return
     with session_of(exploration(device)) as session:
-        text = text_in(session, language)
+        text = "// mine\n" + text_in(session, language)
         child = done(session, "edit", variant=0, language=language, text=text)["variant"]
         assert plain(session.row(child))["check"]["ok"]
 
@@ -239,7 +238,7 @@ def test_a_barrier_deleted_from_text_for_a_gpu(nothing_saved: Path) -> None:
             assert changed.split("\n")[number - 1].strip() == row["gpu"]["lines"][line]["text"]
         done(session, "emulate", variant=child, group=[1, 0])
         assert plain(session.row(child))["gpu"]["group"] == [1, 0]
-        again = done(session, "edit", **edit, text=text)["variant"]
+        again = done(session, "edit", **edit, text=f"// mine\n{text}")["variant"]
         row = plain(session.row(again))
         assert row["check"]["ok"] and not any(f["is_defect"] for f in row["gpu"]["findings"])
         barrier = next(x["barrier"] for x in row["gpu"]["lines"] if x["barrier"] is not None)

@@ -2,7 +2,7 @@
 // pause in typing, one text at a time, so that typing never waits. What a page can run itself is
 // compiled and run by the browser, and stays a draft; all else goes to Python.
 
-import { act } from "../app/actions.js";
+import { act, notify } from "../app/actions.js";
 import { rowAt } from "../app/store.js";
 import { debounced } from "../base/elements.js";
 import { refusalOf, runCode, runHere, runOf } from "../browser/run.js";
@@ -250,6 +250,7 @@ export async function runInPython(app, draft) {
     app.changed("failure");
   }
   app.changed("draft");
+  if (reply?.result?.said) notify(app, reply.result.said);
   if (reply && app.editing === draft) endEdit(app, draft);
 }
 

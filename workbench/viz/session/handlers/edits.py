@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.compilers.refusal import line_words
@@ -74,7 +75,8 @@ def compile_source(
 def edit(session: LiveRecord, variant: int, language: str, text: str) -> VariantReply:
     """Run edited source as a new variant, which is checked, and timed beside the original. An error
     of its run is set at the new variant. For a machine that is not here it runs on the emulator,
-    which checks it and names its defects; in another language it is only compiled.
+    which checks it and names its defects; in another language it is only compiled. A text that is
+    unchanged is no new variant: the one that has it runs again.
 
     Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError for
     source that its compiler refuses, with the line, and for too many variants: then no variant is
@@ -82,6 +84,9 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     """
     source = _edited(session, language, text)
     require_readable(text)
+    unchanged = _unchanged(session, variant, source)
+    if unchanged is not None:
+        return _run_again(session, unchanged, source)
     variants.require_space(session)
     if is_emulated(source):
         return _edit_emulated(session, variant, source)
@@ -89,20 +94,77 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     with session.jobs.use_worker(source.device, exclusive=is_alone) as worker:
         code = _compiled(session, worker, variant, source)
         child = _added(session, variant, source, code)
-        if Device[source.device].is_elsewhere and not source.level:
-            return VariantReply(child)
-        with _errors_of(session, child):
-            kernel = session.kernels[child]
-            if kernel.has_data and kernel.original.code is None:
-                measurement.check_variant(session, worker, child)
-                if source.level:
-                    _name_defects(session, child)
-            number = session.row(variant).kernel
-            group = [variant, child, measurement.reference(session, variant)]
-            group = list(dict.fromkeys(group + measurement.headline(session, number)))
-            limits = measurement.BUDGET_S, measurement.SAMPLES
-            measurement.time_group(session, worker, group, False, *limits)
+        _check_and_time(session, worker, child, variant)
     return VariantReply(child)
+
+
+def _check_and_time(session: LiveRecord, worker: Worker, edited: int, beside: int) -> None:
+    """Check a variant of edited source, and time it beside another one; where its device is not
+    here, do nothing."""
+    source, kernel = session.edited[edited], session.kernels[edited]
+    if Device[source.device].is_elsewhere and not source.level:
+        return
+    with _errors_of(session, edited):
+        if kernel.has_data and kernel.original.code is None:
+            measurement.check_variant(session, worker, edited)
+            if source.level:
+                _name_defects(session, edited)
+        group = [beside, edited, measurement.reference(session, beside)]
+        group += measurement.headline(session, session.row(beside).kernel)
+        limits = measurement.BUDGET_S, measurement.SAMPLES
+        measurement.time_group(session, worker, list(dict.fromkeys(group)), False, *limits)
+
+
+def _unchanged(session: LiveRecord, variant: int, source: Edited) -> int | None:
+    """Return the variant that has a text already: another edit of the same kernel, or the variant
+    whose code was edited; None if the text is new."""
+    number = session.row(variant).kernel
+    for place, other in session.edited.items():
+        if session.row(place).kernel == number and _is_same(other, source):
+            return place
+    code = None if variant in session.edited else _original(session, variant, source)
+    is_own = code is not None and _text(code) == source.text.rstrip()
+    return variant if is_own else None
+
+
+def _is_same(one: Edited, other: Edited) -> bool:
+    return replace(one, text=one.text.rstrip()) == replace(other, text=other.text.rstrip())
+
+
+def _text(code: CodeRow) -> str:
+    return "\n".join(code.lines).rstrip()
+
+
+def _run_again(session: LiveRecord, variant: int, source: Edited) -> VariantReply:
+    """Run a variant whose text was not changed, and say so; one that was never edited is timed,
+    also on the device of the text. Errors: TaskStopped."""
+    with session.lock:
+        if session.row(variant).deleted:
+            session.set(variant, "deleted", False)
+    name, run = session.row(variant).name, ""
+    device = Device[source.device]
+    if variant not in session.edited:
+        if not device.is_elsewhere and not Device[session.device].is_elsewhere:
+            group = [variant, measurement.reference(session, variant)]
+            group += measurement.headline(session, session.row(variant).kernel)
+            with session.jobs.use_worker(session.device) as worker:
+                limits = measurement.BUDGET_S, measurement.SAMPLES
+                group = list(dict.fromkeys(group))
+                measurement.time_group(session, worker, group, False, *limits, device.name)
+            run = ", timed again"
+    else:
+        with session.lock:
+            session.set(variant, "error", None)
+        run = ", run again"
+        if is_emulated(source):
+            with _errors_of(session, variant):
+                emulate_edited(session, variant, None, None)
+        else:
+            parent = session.row(variant).parent
+            assert parent is not None  # it was edited from that
+            with session.jobs.use_worker(device.name, exclusive=device.can_abort) as worker:
+                _check_and_time(session, worker, variant, parent)
+    return VariantReply(variant, f"the text is unchanged: this is {name}{run}")
 
 
 def _added(session: LiveRecord, variant: int, source: Edited, code: list[CodeRow]) -> int:

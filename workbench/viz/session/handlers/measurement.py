@@ -152,21 +152,26 @@ def time_group(
     cold: bool,
     budget_s: float,
     samples: int,
+    also_on: str = "",
 ) -> None:
-    """Set the timings of variants of one kernel, taken in turns, also those on other devices.
+    """Set the timings of variants of one kernel, taken in turns, also those on other devices, and
+    the first variant's on the device `also_on`.
 
     Errors: WorkbenchError where the worker ended.
     """
     with session.lock:
         # devices that this worker does not serve, or that are not here, are left out
-        devices = {v: device_of(session, v) for v in variants}
+        first, devices = variants[0], {v: device_of(session, v) for v in variants}
         variants = [
             v for v, device in devices.items()
             if worker.serves(device) and not Device[device].is_elsewhere
         ]  # fmt: skip
         rows = [(v, worker_row(session, v)) for v in variants]
         for variant in variants:
-            for device in other_devices(session, worker, variant):
+            others = other_devices(session, worker, variant)
+            if variant == first and also_on not in ("", session.device, *others):
+                others += [also_on] if worker.serves(also_on) else []
+            for device in others:
                 kernel = tuning.on_device(session.kernels[variant], device)
                 rows.append((variant, kernel_row(kernel)))
     candidates = [row for _, row in rows]
