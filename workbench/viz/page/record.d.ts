@@ -1183,13 +1183,13 @@ export interface PageRecord {
   pinned: number | null;
   saved: number;
   saved_edits: Array<string>;
+  restoring: RestoringRow | null;
   baselines: Array<BaselineRow>;
   panels: Record<string, PanelSection | null>;
   n?: number;
   origin?: string;
   ask?: QuestionRow | null;
   left_out?: string;
-  restoring?: RestoringRow | null;
 }
 
 /**

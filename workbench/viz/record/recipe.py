@@ -183,6 +183,7 @@ def opening(ex: Exploration, tables: Tables, machine_speeds: Speeds | None) -> P
         pinned=None,
         saved=0,
         saved_edits=[],
+        restoring=None,
         baselines=[],
         panels=dict.fromkeys(sections()),
         origin=bounded(ex.origin.words),

@@ -469,10 +469,10 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     pinned: int | None
     saved: int
     saved_edits: list[str]
+    restoring: RestoringRow | None
     baselines: list[BaselineRow]
     panels: dict[str, PanelSection | None]
     n: int | UnsetType = UNSET
     origin: str = ""
     ask: QuestionRow | None = None
     left_out: str = ""
-    restoring: RestoringRow | None = None

@@ -421,7 +421,7 @@ export function notices(app) {
 /** How many saved variants are listed again, until all are.
  * @param {App} app */
 function restoring(app) {
-  const { restoring: row = null } = app.record;
+  const { restoring: row } = app.record;
   if (!row || !canAsk(app)) return null;
   const are = row.total === 1 ? "is" : "are";
   return h(
