@@ -22,7 +22,7 @@ from workbench.ir.nest.estimates import Estimates
 from workbench.measure.timing import Samples
 from workbench.viz.record.record import build
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow
+from workbench.viz.schema.variant import CandidateRow, CheckRow, ErrorWords, SearchRow
 from workbench.viz.session import persistence
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.opt_text import timing_row
@@ -276,6 +276,17 @@ def test_a_folder_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_it_is_bounded() -> None:
     persistence.store(record(*[f"o{n}" for n in range(persistence.MOST_ENTRIES + 20)]), {}, {})
     assert len(persistence.load(KEY)) == persistence.MOST_ENTRIES
+
+
+def test_what_was_made_by_hand_stays_before_what_a_search_found() -> None:
+    """Also where it is older."""
+    rows = record("mine", *[f"o{n}" for n in range(persistence.MOST_ENTRIES)])
+    rows.variants[0].when = 1
+    for row in rows.variants[1:]:
+        row.search = SearchRow(1, 1, 0, None, 1.0, "", "LLVM", [CandidateRow(0, None, "", 1.0, "")])
+    persistence.store(rows, {}, {})
+    saved = persistence.load(KEY)
+    assert persistence.Key(0, ("mine",)) in saved and len(saved) == persistence.MOST_ENTRIES
 
 
 WRITER = """

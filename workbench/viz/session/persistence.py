@@ -35,7 +35,8 @@ from workbench.viz.schema.variant import SearchRow, TimingRow
 
 FOLDER = "variants"
 MOST_ENTRIES = 60
-"""Most variants saved of one expression; the oldest are dropped first."""
+"""Most variants saved of one expression; those that a search found are dropped first, and the
+oldest before others."""
 MOST_EDITED = 16
 """Most saved variants of one expression that are edited source."""
 MOST_SOURCE_BYTES = 150_000
@@ -252,7 +253,8 @@ def _merged(
     pins = fresh if is_pinned_here else {**fresh, **on_disk}
     for key, entry in merged.items():
         merged[key] = replace(entry, pinned=pins.get(key, UNKNOWN).pinned)
-    youngest = sorted(merged, key=lambda k: -merged[k].when)
+    # a search finds its variants again; nobody types an edit twice
+    youngest = sorted(merged, key=lambda k: (merged[k].search is not None, -merged[k].when))
     edited = [key for key in youngest if key.source][:MOST_EDITED]
     remaining = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]
     with_search = [key for key in remaining if merged[key].search]
