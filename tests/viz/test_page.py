@@ -31,11 +31,9 @@ what each part of a pane is, time a variant in every layout, and paint canvases 
 LARGEST_BYTES = 355_000
 """Of the code and style of the page, which travel once to a notebook. Four thousand unfold
 the code of a rule, draw passes by their time, search folds, and colour kernels by a figure.
-One thousand
-count saved variants, say once why times are uncertain, and fold a wrong answer. Two thousand replay
-a pass by
-what each step changes (the last of 2000 took 7.5 s of script, now a fifteenth), and light what a
-picked box reads and what reads it. One draws of a dragged graph only what comes into sight (a frame
+One thousand count saved variants, say once why times are uncertain, and fold a wrong answer.
+Two thousand replay a pass by what each step changes (the last of 2000 took 7.5 s of script,
+now a fifteenth), and light what a picked box reads and what reads it. One draws of a dragged graph only what comes into sight (a frame
 of 5,000 boxes took 32 ms, now 3). A thousand are hints: on each
 part of the sheet of export, of a rule, of a question and of an error. Three thousand are a camera
 that leaves no room empty, what stays chosen in another plan, and lists that group what is alike.
