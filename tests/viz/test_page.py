@@ -29,41 +29,40 @@ LARGEST_PAGE_BYTES = 475_500
 """Of an exported file: what is sent around with the record of the tour's kernels. A thousand say
 what each part of a pane is, time a variant in every layout, and paint canvases for paper."""
 LARGEST_BYTES = 355_000
-"""Of the code and style of the page, which travel once to a notebook. Four thousand unfold
-the code of a rule, draw passes by their time, search folds, and colour kernels by a figure.
-One thousand count saved variants, say once why times are uncertain, and fold a wrong answer.
-Two thousand replay a pass by what each step changes (the last of 2000 took 7.5 s of script,
-now a fifteenth), and light what a picked box reads and what reads it. One draws of a dragged graph only what comes into sight (a frame
-of 5,000 boxes took 32 ms, now 3). A thousand are hints: on each
-part of the sheet of export, of a rule, of a question and of an error. Three thousand are a camera
-that leaves no room empty, what stays chosen in another plan, and lists that group what is alike.
-Five thousand tell the phases of training apart, list what is stored for the backward, and keep the
-words of a graph free. Twenty-six thousand are the pane GPU, with its cells on canvases, six run
-kernels in the browser. Three thousand compile and run edited code in the reader's browser, with
-loops that end, and as many run WebAssembly. Two thousand keep what is edited and lead from its
-error to the edit, compare integers of 64 bits, and say why a pass, a section or the line of an
-instruction is not there. One thousand find script and style in a saved notebook, and say what it
-lacks. One thousand edit IR text, and
-have only the lines in sight of a long text as elements: a key in 500 kB took 3.3 s and takes 0.3.
-Three hundred bring what is new into sight where a step's change has no room. Six thousand
-group equal kernels, fold the times of other devices, and enlarge the memory over time, with what
-lives when. Five thousand are the board: its tree, layouts, cells,
-borders, and what is stored of them. Eight thousand draw the accesses of a loop, step by step, and
-compare variants in columns. Thirteen thousand draw the values of a node, the accesses of a warp and
-those of two variants. Four thousand are what a newcomer tries first, and the tour of the panes.
-Seven thousand show two variants, devices, plans or sets of rules pane by pane, with what differs.
-Three thousand fit the page into VS Code, Colab and marimo and onto paper, and say why Python does
-not answer and what another page replaces. Four thousand are choices by hand with their predictions,
-and the rewrites in the film of the plan. A thousand show the state of a step as text in place of a
-source. Four thousand let the record beside answer, mark what plans, memory and opts lack there,
-show the program that is made of a state, light the loops of expanded nodes, and keep long lists
-short. Six hundred draw decisions in the graph, light what a line made, and lead to its kernel. A
-thousand redraw only the panes that show what changed. A thousand compare a new plan with the one
-before, name each choice there, tell kernels with one title apart, wrap the layouts, and say which
-axes values have. Four hundred keep buttons, tables and maps of small panes in sight, and mark names
-that are cut. Seven hundred compare with a variant of another exploration, and with a file. Five
-hundred give an editor the room of the board until its edit ends, and fold the helpers of two
-programs alike."""
+"""Of the code and style of the page, which travel once to a notebook. Four thousand unfold the code
+of a rule, draw passes by their time, search folds, and colour kernels by a figure. One thousand
+count saved variants, say once why times are uncertain, and fold a wrong answer. Two thousand replay
+a pass by what each step changes (the last of 2000 took 7.5 s of script, now a fifteenth), and light
+what a picked box reads and what reads it. One draws of a dragged graph only what comes into sight
+(a frame of 5,000 boxes took 32 ms, now 3). A thousand are hints: on each part of the sheet of
+export, of a rule, of a question and of an error. Three thousand are a camera that leaves no room
+empty, what stays chosen in another plan, and lists that group what is alike. Five thousand tell the
+phases of training apart, list what is stored for the backward, and keep the words of a graph free.
+Twenty-six thousand are the pane GPU, with its cells on canvases, six run kernels in the browser.
+Three thousand compile and run edited code in the reader's browser, with loops that end, and as many
+run WebAssembly. Two thousand keep what is edited and lead from its error to the edit, compare
+integers of 64 bits, and say why a pass, a section or the line of an instruction is not there. One
+thousand find script and style in a saved notebook, and say what it lacks. One thousand edit IR
+text, and have only the lines in sight of a long text as elements: a key in 500 kB took 3.3 s and
+takes 0.3. Three hundred bring what is new into sight where a step's change has no room. Six
+thousand group equal kernels, fold the times of other devices, and enlarge the memory over time,
+with what lives when. Five thousand are the board: its tree, layouts, cells, borders, and what is
+stored of them. Eight thousand draw the accesses of a loop, step by step, and compare variants in
+columns. Thirteen thousand draw the values of a node, the accesses of a warp and those of two
+variants. Four thousand are what a newcomer tries first, and the tour of the panes. Seven thousand
+show two variants, devices, plans or sets of rules pane by pane, with what differs. Three thousand
+fit the page into VS Code, Colab and marimo and onto paper, and say why Python does not answer and
+what another page replaces. Four thousand are choices by hand with their predictions, and the
+rewrites in the film of the plan. A thousand show the state of a step as text in place of a source.
+Four thousand let the record beside answer, mark what plans, memory and opts lack there, show the
+program that is made of a state, light the loops of expanded nodes, and keep long lists short. Six
+hundred draw decisions in the graph, light what a line made, and lead to its kernel. A thousand
+redraw only the panes that show what changed. A thousand compare a new plan with the one before,
+name each choice there, tell kernels with one title apart, wrap the layouts, and say which axes
+values have. Four hundred keep buttons, tables and maps of small panes in sight, and mark names that
+are cut. Seven hundred compare with a variant of another exploration, and with a file. Five hundred
+give an editor the room of the board until its edit ends, and fold the helpers of two programs
+alike."""
 
 
 @pytest.fixture(scope="module")
