@@ -3,14 +3,15 @@
 import assert from "node:assert/strict";
 import {
   checkedVariants,
+  distinctions,
   drawnKernels,
   equalKernels,
   kernelGroups,
   kernelWork,
+  sharedLines,
   sharedModule,
   timedCount,
   togetherWork,
-  toldApart,
   workShare,
   workTime,
   workTotal,
@@ -112,7 +113,7 @@ Deno.test("kernels with one title are told apart by their sizes, else by their m
   names.forEach((name, k) => Object.assign(record.kernels[k], { name }));
   record.kernels[3].modules = ["norm: sum", "net: loss"];
   record.kernels[5].modules = ["norm: sum"];
-  assert.deepEqual(record.kernels.map((_, k) => toldApart(record, k)), [
+  assert.deepEqual(distinctions(record), [
     "",
     "16x64x64",
     "16x64x64",
@@ -120,6 +121,26 @@ Deno.test("kernels with one title are told apart by their sizes, else by their m
     "16x64x256",
     "2x3",
   ]);
+});
+
+Deno.test("to tell many kernels apart takes a few readings of each", () => {
+  let readings = 0;
+  const count = 300;
+  const kernels = Array.from({ length: count }, (_, k) => ({
+    get title() {
+      readings += 1;
+      return "matmul";
+    },
+    name: "r_2_2",
+    line: 0,
+    modules: [`layer.${k}`],
+  }));
+  const runs = kernels.map((_, like) => ({ like }));
+  const words = distinctions({ kernels, plan: { runs } });
+  assert.deepEqual(words, kernels.map((_, k) => `2x2 layer.${k}`));
+  assert.ok(readings <= 4 * count, `${readings} readings of ${count} titles`);
+  assert.deepEqual([...sharedLines(kernels)], [0]);
+  assert.deepEqual([...sharedLines([{ line: null }, { line: 3 }])], []);
 });
 
 const placesOf = (...of) => kernelGroups(...of).map(({ places }) => places);

@@ -244,20 +244,52 @@ function sortedGroups(record, order, places) {
   return [...groups.values()].sort((a, b) => figure(b) - figure(a) || a[0] - b[0]);
 }
 
-/** What tells a kernel from others with the same title: the sizes of its loops, which its name has,
+/** What tells each kernel from others with the same title: the sizes of its loops, which its name has,
  * and if those are the same, too, the modules that not all of them belong to; "" if no other kernel
- * has the title.
+ * has the title. Equal kernels are no others.
  * @param {PageRecord} record
- * @param {number} kernel */
-export function toldApart({ kernels, plan: { runs } }, kernel) {
-  const { title, name, modules } = kernels[kernel];
-  const others = kernels.filter((other, k) =>
-    other.title === title && runs[k].like !== runs[kernel].like
-  );
-  if (!others.length) return "";
-  const alike = others.filter((other) => other.name === name);
-  const own = modules.filter((path) => !alike.every((other) => other.modules.includes(path)));
-  return [name.split("_").slice(1).join("x"), ...alike.length ? own : []].join(" ");
+ * @returns {string[]} */
+export function distinctions({ kernels, plan: { runs } }) {
+  const counts = countsOf(kernels.flatMap(({ title, name, modules }, k) => {
+    const { like } = runs[k];
+    const paths = [...new Set(modules)];
+    return [
+      [title],
+      [title, like],
+      [title, name],
+      [title, name, like],
+      ...paths.flatMap((path) => [[title, name, path], [title, name, like, path]]),
+    ];
+  }));
+  return kernels.map(({ title, name, modules }, k) => {
+    const { like } = runs[k];
+    if (counts(title) === counts(title, like)) return "";
+    const alike = counts(title, name) - counts(title, name, like);
+    const own = modules.filter((path) =>
+      counts(title, name, path) - counts(title, name, like, path) < alike
+    );
+    return [name.split("_").slice(1).join("x"), ...own].join(" ");
+  });
+}
+
+/** The lines of the notebook that several kernels have.
+ * @param {KernelRow[]} kernels
+ * @returns {Set<number | null>} */
+export function sharedLines(kernels) {
+  const [seen, shared] = [new Set(), new Set()];
+  for (const { line } of kernels) (seen.has(line) ? shared : seen).add(line);
+  return shared;
+}
+
+/** How often each key comes.
+ * @param {(string | number)[][]} keys
+ * @returns {(...key: (string | number)[]) => number} */
+function countsOf(keys) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  const add = (/** @type {string} */ key) => counts.set(key, (counts.get(key) ?? 0) + 1);
+  keys.forEach((key) => add(JSON.stringify(key)));
+  return (...key) => counts.get(JSON.stringify(key)) ?? 0;
 }
 
 /** The path that modules share, with * in place of differing numbers; "" if they share none.

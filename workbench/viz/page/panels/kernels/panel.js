@@ -12,16 +12,17 @@ import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
 import {
   checkedVariants,
+  distinctions,
   drawnKernels,
   kernelColour,
   kernelGroups,
   kernelWork,
   ONLY_DRAW,
   phasesOf,
+  sharedLines,
   sharedModule,
   timedCount,
   togetherWork,
-  toldApart,
   withoutPhases,
   workShare,
   workTime,
@@ -221,7 +222,11 @@ function kernelList(app, state, before, changed) {
   if (!record.kernels.length) {
     return [h("p", { class: "wb-quiet", style: "white-space:pre-wrap" }, record.nothing)];
   }
-  const work = kernelWork(record);
+  const all = {
+    work: kernelWork(record),
+    distinctions: distinctions(record),
+    sharedLines: sharedLines(record.kernels),
+  };
   const rows = kernelGroups(record, state.order, state.query).flatMap((group) => {
     const isOpen = group.places.length > 1 && state.unfolded.has(rowKey(group));
     const own = { isDrawn: false, isOpen: false, isInside: true };
@@ -237,7 +242,7 @@ function kernelList(app, state, before, changed) {
   return [
     longList("listbox", "kernels", { class: "wb-list", "data-key": "kernels" }, {
       count: rows.length,
-      row: (at) => kernelRow(app, rows[at], work, toggle),
+      row: (at) => kernelRow(app, rows[at], all, toggle),
       least: Math.max(rows.findIndex((row) => has(row, view.kernel)), before - 1),
       grown: () => app.changed("rows"),
     }),
@@ -245,18 +250,16 @@ function kernelList(app, state, before, changed) {
   ];
 }
 
-/** Whether another kernel has the line of kernel i.
- * @param {App} app
- * @param {number} i */
-function sharesLine(app, i) {
-  const { kernels } = app.record;
-  return kernels.some((other, at) => at !== i && other.line === kernels[i].line);
-}
+/** What the rows need of all kernels: the work of each, what tells it from others with its title, and
+ * the lines that several have.
+ * @typedef {{
+ *   work: Work[], distinctions: string[], sharedLines: Set<number | null>
+ * }} AllKernels */
 
 /**
  * @param {App} app
  * @param {Row} row
- * @param {Work[]} all of each kernel
+ * @param {AllKernels} all
  * @param {(row: Row) => void} toggle */
 function kernelRow(app, row, all, toggle) {
   const { places, isDrawn, isOpen, isInside } = row;
@@ -264,16 +267,16 @@ function kernelRow(app, row, all, toggle) {
   const isGroup = places.length > 1;
   const kernel = app.record.kernels[i];
   const own = places.map((k) => app.record.kernels[k]);
-  const work = togetherWork(places.map((k) => all[k]));
+  const work = togetherWork(places.map((k) => all.work[k]));
   const isOnePhase = own.every(({ phases }) => phases.join() === kernel.phases.join());
   const phases = isOnePhase ? phasesOf(app.record, [i]) : [];
   const lines = [...new Set((isDrawn ? own : [kernel]).flatMap(linesOf))];
   // a line that many kernels share does not identify them: their own lines stand inside it
-  const isShared = kernel.modules.length > 0 && sharesLine(app, i);
+  const isShared = kernel.modules.length > 0 && all.sharedLines.has(kernel.line);
   const at = (isShared ? kernel.inner.at(-1) : null) ?? kernel.line;
   const line = isDrawn ? null : rowAt(app.record.lines, at);
   const module = isDrawn ? "" : sharedModule(own);
-  const title = [withoutPhases(kernel.title, phases), toldApart(app.record, i)].filter(Boolean);
+  const title = [withoutPhases(kernel.title, phases), all.distinctions[i]].filter(Boolean);
   return linked(
     h(
       "div",
