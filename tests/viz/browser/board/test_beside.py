@@ -29,6 +29,11 @@ CUT = """() => [...document.querySelectorAll(".wb-player .wb-button")].filter((b
   return own.bottom > pane.bottom || own.right > pane.right;
 }).map((button) => button.textContent)"""
 """The buttons of a film that are not in sight."""
+PLACE = """(pane) => {
+  const world = document.querySelector(`[data-pane="${pane}"] .wb-g-svg > g`);
+  return world.getAttribute("transform").match(/[-.0-9]+/g).map(Number);
+}"""
+"""Where a drawing is: its origin, its scale."""
 BESIDE, NOW = "[data-pane='{}@']", "[data-pane='{}']"
 
 
@@ -93,6 +98,33 @@ def test_helpers_are_folded_on_both_sides_or_on_none(live: LivePage, session: Se
     page.click(folds[0])
     for code in codes:
         expect(page.locator(f"{code} .wb-line >> nth=0")).to_have_attribute("data-line", "1")
+
+
+def test_both_graphs_have_one_scale_and_move_together(live: LivePage) -> None:
+    page = live.page
+    panes = ("graph@", "graph")
+
+    def places() -> list[tuple[float, ...]]:
+        drawn(page)
+        return [tuple(page.evaluate(PLACE, pane)) for pane in panes]
+
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    at_first = places()
+    assert at_first[0][2] == at_first[1][2]
+    page.click(f"{NOW.format('graph')} [aria-label='zoom in']")
+    larger = places()
+    assert larger[0][2] == larger[1][2] == pytest.approx(1.3 * at_first[0][2], abs=1e-3)
+    stage = page.locator(f"{BESIDE.format('graph')} .wb-g-stage").bounding_box()
+    page.mouse.move(stage["x"] + 5, stage["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(stage["x"] + 25, stage["y"] + 45, steps=4)
+    page.mouse.up()
+    moved = places()
+    for before, now in zip(larger, moved, strict=True):
+        assert [b - a for a, b in zip(before, now, strict=True)] == pytest.approx([20, 40, 0])
+    page.click(f"{BESIDE.format('graph')} [aria-label^='fit everything']")
+    fitted = places()
+    assert fitted[0][2] == fitted[1][2] <= at_first[0][2]
 
 
 def test_what_is_selected_on_one_side_is_selected_on_the_other(live: LivePage) -> None:
@@ -197,6 +229,7 @@ def check_plans(live: LivePage) -> None:
     assert "in the other plan" in str(said.get_attribute("title"))
     counts = [page.locator(f"{side.format('plan')} .wb-g-stage").count() for side in (BESIDE, NOW)]
     assert counts == [1, 1]
+    assert page.evaluate(PLACE, "plan@")[2] == page.evaluate(PLACE, "plan")[2]
     assert page.evaluate(FAINT) == []
     for width in (1400, 953):
         page.set_viewport_size({"width": width, "height": 700})
@@ -314,6 +347,11 @@ def test_the_plan_before_stands_beside_a_new_plan(
             chosen = page.locator("[data-key='plan beside'] option:checked")
             assert chosen.inner_text() == "plan: the plan before"
             assert len(set(cells(page, "plan")["kernels"])) == 2
+            levels = [
+                page.locator(f"{side.format('plan')} [data-key=level-kernels]").count()
+                for side in (BESIDE, NOW)
+            ]
+            assert levels in ([0, 0], [1, 1]), "both plans are shown on one level"
             names = texts(page, ".wb-compare-choice > span")
             assert names == ["variant", "plan", "device", "rules", "file", "variant"]
             page.select_option("[data-key='plan beside']", label="this plan")

@@ -66,3 +66,50 @@ Deno.test("to zoom leaves the point below the pointer where it is", () => {
   camera.pointAt(100, 50).forEach((v, i) => assert.ok(Math.abs(v - point[i]) < 1e-6));
   assert.equal(camera.aim, null);
 });
+
+/** Two cameras of panes of one size, of drawings with these boxes, as views beside each other. */
+function pairOf(...drawings) {
+  const pair = [0, 1].map((i) => new Camera(() => pair[1 - i].wholeScale));
+  pair.forEach((camera, i) => {
+    camera.size = { width: 400, height: 300 };
+    camera.bounds = graphBounds({ nodes: drawings[i] });
+  });
+  for (const camera of pair) {
+    camera.wish = "start";
+    camera.look(nodesOf);
+  }
+  for (const camera of pair) camera.again();
+  return pair;
+}
+
+Deno.test("two drawings are fitted at the scale of the one that needs more room", () => {
+  const tall = [0, 250, 500].map((y) => ({ ...nodes[0], y }));
+  const [one, other] = pairOf(tall, [nodes[0]]);
+  assert.equal(one.placement.scale, one.scaleToFit(one.bounds));
+  assert.equal(other.placement.scale, one.placement.scale);
+  for (const camera of [one, other]) assert.ok(!camera.isOutOfSight(camera.bounds));
+  one.size = { width: 400, height: 270 };
+  for (const camera of [one, other]) camera.again();
+  assert.equal(one.placement.scale, one.scaleToFit(one.bounds), "in a smaller pane");
+  assert.equal(other.placement.scale, one.placement.scale);
+});
+
+Deno.test("two drawings of which one would not be legible begin with their upper ends", () => {
+  const [one, other] = pairOf(nodes, [nodes[1], { ...nodes[1], y: 4500 }]);
+  assert.ok(one.placement.scale >= 0.45);
+  assert.equal(other.placement.scale, one.placement.scale);
+  assert.ok(Math.abs(one.bounds.top * one.placement.scale + one.placement.y) < 1e-6);
+  assert.ok(!other.isOutOfSight(other.bounds), "the small one is in the middle");
+});
+
+Deno.test("what moves one drawing moves the other alike", () => {
+  const [one, other] = pairOf([nodes[0]], [nodes[1]]);
+  const before = one.placement;
+  const point = [100, 80], at = [one, other].map((camera) => camera.pointAt(...point));
+  one.zoomAt(1.5, ...point);
+  other.moveAlike(before, one.placement);
+  assert.equal(other.placement.scale, one.placement.scale);
+  [one, other].forEach((camera, i) =>
+    camera.pointAt(...point).forEach((value, k) => assert.ok(Math.abs(value - at[i][k]) < 1e-6))
+  );
+});

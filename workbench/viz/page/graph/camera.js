@@ -55,14 +55,26 @@ export class Camera {
   aim = null;
   #isFirst = true;
   /** Whether the whole drawing is shown, and stays so when the pane changes its size. */
-  #isFitted = false;
+  isFitted = false;
+
+  /** @param {() => number} most the greatest scale of a drawing that is shown as a whole */
+  constructor(most = () => Infinity) {
+    this.most = most;
+  }
+
+  /** The scale at which the whole drawing is shown; Infinity in a pane without a size. */
+  get wholeScale() {
+    const { width, height } = this.size;
+    return width && height ? Math.min(MOST_FITTED, this.scaleToFit(this.bounds)) : Infinity;
+  }
 
   /** Bring the requested nodes into sight.
    * @param {(keys: Key[]) => GraphNode[]} nodesOf */
   look(nodesOf) {
     const { wish } = this;
+    if (wish === "start") return this.begin();
     const isWhole = wish && wish !== "all" && wish.whole && this.scaleToFit(this.bounds) >= LEGIBLE;
-    if (wish === "all" || isWhole || (this.#isFitted && !wish)) this.fit();
+    if (wish === "all" || isWhole || (this.isFitted && !wish)) this.fit();
     else if (wish) {
       const [all, first] = [nodesOf(wish.keys), nodesOf(wish.first ?? [])];
       const fits = all.length && this.scaleToFit(graphBounds({ nodes: all })) >= LEGIBLE;
@@ -77,9 +89,27 @@ export class Camera {
   /** Show the whole drawing. */
   fit() {
     if (!this.size.width) return;
-    this.#centre(this.bounds, Math.min(MOST_FITTED, this.scaleToFit(this.bounds)));
-    this.#isFitted = true;
+    this.#centre(this.bounds, Math.min(this.wholeScale, this.most()));
+    this.isFitted = true;
     this.aim = "all";
+  }
+
+  /** Show the whole drawing if it is legible then, else its upper end. */
+  begin() {
+    this.fit();
+    if (this.placement.scale < LEGIBLE) {
+      const { left, right, top } = this.bounds;
+      const x = this.size.width / 2 - ((left + right) / 2) * LEGIBLE;
+      this.#fill({ scale: LEGIBLE, x, y: -top * LEGIBLE });
+    }
+    [this.wish, this.aim] = [null, "start"];
+    this.#isFirst = false;
+  }
+
+  /** Show it as it was shown last, after something changed the scale at which it fits. */
+  again() {
+    if (this.aim === "start") this.begin();
+    else if (this.isFitted) this.fit();
   }
 
   /** Centre on some nodes, unless all of the drawing is in sight and readable.
@@ -120,6 +150,19 @@ export class Camera {
     const scale = within(SCALES, at.scale * factor);
     const by = scale / at.scale;
     this.moveByHand({ scale, x: x - (x - at.x) * by, y: y - (y - at.y) * by });
+  }
+
+  /** Move as another camera did by hand, in points of the pane.
+   * @param {Placement} from
+   * @param {Placement} to */
+  moveAlike(from, to) {
+    const at = this.placement;
+    const by = to.scale / from.scale;
+    this.moveByHand({
+      scale: within(SCALES, at.scale * by),
+      x: to.x + (at.x - from.x) * by,
+      y: to.y + (at.y - from.y) * by,
+    });
   }
 
   /** Bring a point of the drawing into the middle.
@@ -185,7 +228,7 @@ export class Camera {
   /** @type {(placement: Placement) => void} */
   #move(placement) {
     this.placement = placement;
-    this.#isFitted = false;
+    this.isFitted = false;
   }
 }
 

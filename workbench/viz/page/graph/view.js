@@ -15,7 +15,8 @@ const MOST_SVG = 150; // nodes; above it a canvas: laying out more SVG texts cos
 
 /** A pane with a graph. */
 export class GraphView {
-  camera = new Camera();
+  /** @type {Camera} */
+  camera = new Camera(() => this.#beside?.camera.wholeScale ?? Infinity);
   stage = h("div", { class: "wb-g-stage", tabindex: -1 });
   /** @type {Drawing} */
   drawing = { nodes: [], edges: [] };
@@ -30,6 +31,8 @@ export class GraphView {
   /** @type {Painter | null} */
   #painter = null;
   #isMapPlanned = false;
+  /** @type {GraphView | null} */
+  #pair = null;
   /** The part of the drawing under the pointer.
    * @type {Hit} */
   #under = {};
@@ -115,8 +118,27 @@ export class GraphView {
   }
 
   fit() {
-    this.camera.fit();
-    this.#place();
+    const beside = this.#beside;
+    for (const view of beside ? [this, beside] : [this]) {
+      view.camera.fit();
+      view.#place();
+    }
+  }
+
+  /** Show the drawing at the scale of another one, and move it with that; null: by itself.
+   * @param {GraphView | null} other */
+  pairWith(other) {
+    this.#pair = other;
+  }
+
+  get isPaired() {
+    return Boolean(this.#beside);
+  }
+
+  /** The view that moves with this one, while it is on the page.
+   * @returns {GraphView | null} */
+  get #beside() {
+    return this.#pair?.el.isConnected ? this.#pair : null;
   }
 
   /** Expect another size of the pane. */
@@ -143,6 +165,12 @@ export class GraphView {
     if (!this.camera.size.width || !this.camera.size.height) return;
     this.camera.look((keys) => keys.flatMap((key) => this.#byKey.get(key) ?? []));
     this.#place();
+    const beside = this.#beside;
+    if (!beside) return;
+    for (const view of [this, beside]) {
+      view.camera.again(); // it fits at another scale now
+      view.#place();
+    }
   }
 
   #place() {
@@ -193,10 +221,21 @@ export class GraphView {
     this.listener.node?.(node);
   }
 
+  /** Move by hand, and the view beside with it.
+   * @param {(camera: Camera) => void} move */
+  #move(move) {
+    const before = this.camera.placement;
+    move(this.camera);
+    this.#place();
+    const beside = this.#beside;
+    if (!beside) return;
+    beside.camera.moveAlike(before, this.camera.placement);
+    beside.#place();
+  }
+
   /** @type {(factor: number, x?: number, y?: number) => void} */
   #zoomAt(factor, x, y) {
-    this.camera.zoomAt(factor, x, y);
-    this.#place();
+    this.#move((camera) => camera.zoomAt(factor, x, y));
   }
 
   /** @type {(x: number, y: number) => Hit} */
@@ -227,7 +266,7 @@ export class GraphView {
     const { camera, stage } = this;
     graphPointer(stage, this.#map.el, {
       placement: () => camera.placement,
-      move: (placement) => (camera.moveByHand(placement), this.#place()),
+      move: (placement) => this.#move(() => camera.moveByHand(placement)),
       zoomAt: (factor, x, y) => this.#zoomAt(factor, x, y),
       click: (x, y) => this.#click(x, y),
       open: (x, y) => {
@@ -238,8 +277,8 @@ export class GraphView {
       leave: () => this.#hover({}),
       mapTo: (x, y) => {
         const k = mapScale(camera);
-        camera.centreOn(camera.bounds.left + x / k, camera.bounds.top + y / k);
-        this.#place();
+        const { left, top } = camera.bounds;
+        this.#move(() => camera.centreOn(left + x / k, top + y / k));
       },
     });
     new ResizeObserver(() => this.#resized()).observe(stage);
@@ -254,7 +293,7 @@ export class GraphView {
     camera.wish ??= camera.aim;
     this.#look();
     const picked = this.#byKey.get(this.#marks.picked ?? "");
-    if (camera.aim && picked) {
+    if (camera.aim && picked && !this.#beside) {
       camera.bringIntoSight([picked]);
       this.#place();
     }

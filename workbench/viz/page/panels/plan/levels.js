@@ -59,7 +59,15 @@ export class Levels {
   }
 
   get isFolded() {
-    return this.#isFolded && this.app.record.kernels.length > FEW_KERNELS;
+    return this.#isFolded && this.#isMany;
+  }
+
+  /** Whether there are enough kernels for a level of their own, here or in the plan beside: two plans
+   * are compared on one level. */
+  get #isMany() {
+    const { record, values, partner } = this.app;
+    const beside = values && partner ? partner.record.kernels.length : 0;
+    return Math.max(record.kernels.length, beside) > FEW_KERNELS;
   }
 
   /** Show kernels, all folded, or values.
@@ -238,15 +246,14 @@ export class Levels {
   /** Draw the buttons. */
   update() {
     const { app, isFolded } = this;
-    const isMany = app.record.kernels.length > FEW_KERNELS;
     refill(
       this.el,
-      isMany && button(app, "kernels", () => this.show(true), {
+      this.#isMany && button(app, "kernels", () => this.show(true), {
         pressed: isFolded,
         name: "level-kernels",
         title: "a box for each kernel, or for those that repeat: click one (o) to unfold it",
       }),
-      isMany && button(app, "values", () => this.show(false), {
+      this.#isMany && button(app, "values", () => this.show(false), {
         pressed: !isFolded,
         name: "level-values",
         title: "all values, on the grounds of their kernels",

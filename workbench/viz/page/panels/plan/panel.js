@@ -59,8 +59,9 @@ const START = {
   marked: null,
 };
 
-/** What the panes of the plan share: their state, the level of detail, the film of decisions.
- * @typedef {{state: PlanState, levels: Levels, film: Film}} Plan */
+/** What the panes of the plan share: their state, the level of detail, the film of decisions, and the
+ * graph, once there is one.
+ * @typedef {{state: PlanState, levels: Levels, film: Film, graph?: GraphView}} Plan */
 
 /** @type {WeakMap<App, Plan>} */
 const PLANS = new WeakMap();
@@ -80,9 +81,11 @@ function planOf(app) {
 /** The tensor graph, and below it the film of the scheduler's decisions.
  * @param {App} app */
 function planPane(app) {
-  const { state, levels, film } = planOf(app);
+  const plan = planOf(app);
+  const { state, levels, film } = plan;
   const showKernel = (/** @type {number | null} */ kernel) => showKernelIn(app, state, kernel);
   const graph = planGraph(app, levels, state, showKernel);
+  plan.graph = graph;
   const el = h("div", { class: "wb-plan wb-plan-main" }, graph.el, film.el);
   const update = (/** @type {Changes} */ changes) => {
     film.update(changes);
@@ -196,6 +199,7 @@ function updateGraph(app, graph, film, levels, state, changes) {
   const isFilm = film.at > 0 && plan.nodes.length > 0; // it is about values, if they are drawn
   const isFolded = levels.isFolded && !isFilm;
   if (changes.has("theme")) graph.repaint();
+  graph.pairWith((app.values && app.partner && PLANS.get(app.partner)?.graph) ?? null);
   const isDrawnAnew = isFolded
     ? showFolded(app, graph, levels, state)
     : showValues(app, graph, film, state);
@@ -226,11 +230,14 @@ function showValues(app, graph, film, state) {
   const { plan } = app.record;
   const isOther = state.drawn !== plan.nodes;
   const decided = decidedAt(film.film, film.at);
-  if (!isOther && state.decided === decided && state.marked === app.values) return false;
+  const isOtherPair = state.marked !== app.values;
+  if (!isOther && state.decided === decided && !isOtherPair) return false;
   Object.assign(state, { drawn: plan.nodes, decided, folded: null, marked: app.values });
   graph.el.hidden = !plan.nodes.length;
   const drawing = withDifferences(app, planDrawing(app.record, decided), ({ n }) => [n]);
-  if (plan.nodes.length) graph.show(drawing, isOther ? planFirst(plan) : null);
+  if (plan.nodes.length) {
+    graph.show(drawing, openingWish(graph, isOtherPair) ?? (isOther ? planFirst(plan) : null));
+  }
   return true;
 }
 
@@ -241,7 +248,8 @@ function showValues(app, graph, film, state) {
  * @param {PlanState} state */
 function showFolded(app, graph, levels, state) {
   const { drawing, wish } = levels.drawing(graph.camera.size);
-  if (state.folded === drawing && state.marked === app.values) return false;
+  const isOtherPair = state.marked !== app.values;
+  if (state.folded === drawing && !isOtherPair) return false;
   const keys = drawing.nodes.map(({ key }) => key);
   const whole = state.folded ? null : { keys, first: keys.slice(0, 2), whole: true };
   Object.assign(state, { drawn: null, folded: drawing, marked: app.values });
@@ -252,9 +260,16 @@ function showFolded(app, graph, levels, state) {
     const kernels = levels.kernelsOf(node.unit);
     return decisions.filter((d) => kernels.includes(d.kernel ?? -1)).map((d) => d.node);
   };
-  graph.show(withDifferences(app, drawing, valuesOf), wish ?? whole);
+  const opening = openingWish(graph, isOtherPair);
+  graph.show(withDifferences(app, drawing, valuesOf), opening ?? wish ?? whole);
   return true;
 }
+
+/** How two plans that stand beside each other are shown at first.
+ * @param {GraphView} graph
+ * @param {boolean} isOtherPair
+ * @returns {"start" | null} */
+const openingWish = (graph, isOtherPair) => isOtherPair && graph.isPaired ? "start" : null;
 
 /** A drawing with a mark on each box that has a value which differs from the plan beside it.
  * @param {App} app

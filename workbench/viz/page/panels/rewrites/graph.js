@@ -23,6 +23,10 @@ import { changeScene, openingScene, pairedScene, wholeScene } from "./scene.js";
 /** @import { RewritesState } from "./position.js" */
 /** @import { Scene, Side } from "./scene.js" */
 
+/** The graph of each side of a comparison.
+ * @type {WeakMap<App, GraphView>} */
+const VIEWS = new WeakMap();
+
 export class RewriteGraph {
   /** The last drawing: the next step of the same pass moves as little of it as possible.
    * @type {{timeline: Timeline | null, reach: number, boxes: Map<Key, GraphNode>}} */
@@ -40,6 +44,7 @@ export class RewriteGraph {
       open: (/** @type {GraphNode} */ { key }) => state.toggleClosed(key),
     };
     this.view = new GraphView("graph of the rewrite", listener);
+    VIEWS.set(app, this.view);
     this.before = new GraphView("graph before the rewrite", listener);
     this.before.tools.remove(); // a click on the other graph acts on both
     this.texts = h("div", { class: "wb-rw-states", role: "group", "aria-label": "both texts" });
@@ -67,10 +72,13 @@ export class RewriteGraph {
    * @param {boolean} isAnew */
   draw(place, isAnew) {
     const { state, view } = this;
-    this.#isPlan = state.isDecided(place) && !shownPairing(this.app);
+    const { partner } = this.app;
+    const pairing = shownPairing(this.app);
+    view.pairWith(pairing && partner && VIEWS.get(partner) || null);
+    this.#isPlan = state.isDecided(place) && !pairing;
     if (this.#isPlan) return this.#drawPlan(place);
     const { isWhole, form, reach } = state;
-    const isStep = state.step(place) > 0 && !shownPairing(this.app);
+    const isStep = state.step(place) > 0 && !pairing;
     const texts = isStep && form === "texts" && this.#texts(place);
     this.texts.replaceChildren(texts || "");
     const old = isStep && form === "graphs" ? this.#scene(place, "old") : null;
@@ -93,7 +101,7 @@ export class RewriteGraph {
     view.el.classList.toggle("wb-g-tall", isWhole);
     view.show(
       drawing,
-      wishOf(drawing, scene),
+      view.isPaired ? "start" : wishOf(drawing, scene),
       scene.left ? `${plural(scene.left, "node")} more just as near` : "",
     );
     return true;
