@@ -76,6 +76,10 @@ def test_a_kernel_on_two_devices_has_one_answer() -> None:
     both = compare({"here": plain, "there": plain.on("CUDA:H100").kernel})
     assert both.names == ("here", "there")
     assert cells(both, "kernel", "answer")[1].startswith("equal")
+    parallel = cells(both, "kernel", "in parallel")
+    assert parallel == ("1 thread", f"{A.shape[0]} work-groups of 1 work-item")
+    assert cells(both, "counts", "other")[0].endswith("instructions")
+    assert cells(both, "counts", "other")[1].endswith("of elements")
     copies = [pickle.loads(pickle.dumps(plain)) for _ in range(2)]
     assert cells(compare(*copies), "kernel", "answer")[1].startswith("equal")
     assert copies[0].compare(copies[1].optimized()).equal
@@ -100,6 +104,9 @@ def test_plans_are_aligned_by_their_values() -> None:
         1,
     ]
     assert all(cells(both, "time", "one run"))
+    counted = [[k.estimates for k in ex.kernels] for ex in (cut, fused)]
+    whole = {row.label: row.cells for row in both["whole plan"].rows}
+    assert whole["operations"] == tuple(f"{sum(e.flops for e in es):,}" for es in counted)
     # other tensors, the same expression: the values are the same ones
     again = explore((Tensor(A + 1) @ b).relu().sum(axis=1))
     other = explore((Tensor(A + 2) @ b).relu().sum(axis=1))

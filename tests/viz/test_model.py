@@ -187,7 +187,9 @@ ESTIMATES = {
     "evaluations": 48_000, "elements": 16_000,
     "cost_to_recompute": 64_000, "cost_to_store": 32_000,
 }  # fmt: skip
-FUSED_THRICE = "each of its 16,000 elements {} computed 3 times: 64.0 k operations more. "
+FUSED_THRICE = (
+    "each of its 16,000 elements {} computed 3 times: like 64.0 k operations more, with its reads. "
+)
 
 
 @pytest.mark.parametrize(
@@ -202,9 +204,9 @@ FUSED_THRICE = "each of its 16,000 elements {} computed 3 times: 64.0 k operatio
         (
             True,
             {"cost_to_recompute": 500, "evaluations": 40_000},
-            "Fused, each of its 16,000 elements would be computed 2.50 times: 500 operations "
-            "more. Storing it and reading it back is like 32.0 k operations. By cost alone it "
-            "would be fused.",
+            "Fused, each of its 16,000 elements would be computed 2.50 times: like 500 "
+            "operations more, with its reads. Storing it and reading it back is like 32.0 k "
+            "operations. By cost alone it would be fused.",
         ),
         (
             False,
@@ -217,6 +219,12 @@ FUSED_THRICE = "each of its 16,000 elements {} computed 3 times: 64.0 k operatio
             {"cost_to_stage": 9000},
             f"Without that row, {FUSED_THRICE.format('would be')}"
             "Keeping the row is like 9000 operations, storing all of it like 32.0 k operations.",
+        ),
+        (
+            False,
+            {"elements": 1, "evaluations": 6, "cost_to_recompute": 1},
+            "Fused, its one element is computed 6 times: like 1 operation more, with its reads. "
+            "Storing it and reading it back would be like 32.0 k operations.",
         ),
         (
             False,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
+from workbench.ir.nest.estimates import Estimates, loop_bytes, together
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import Decision
@@ -21,13 +22,21 @@ from workbench.viz.page.panels.memory.panel import memory_chart
 from workbench.viz.record.variants import kernel_row
 from workbench.viz.text import work_text
 
+WHOLE_PLAN = "whole plan"
+"""The title of the section that is about all kernels of a plan together."""
+
+
+def plan_estimates(plan: Exploration) -> Estimates:
+    """Return the operations and bytes of all kernels of a plan."""
+    return together(kernel.estimates for kernel in plan.kernels)
+
 
 def plan_sections(plans: Sequence[Exploration]) -> list[Section]:
     """Return the differences of plans that are known without running them."""
     numbering = _Numbering()
     values = [numbering.of(plan) for plan in plans]
     return [
-        Section("plan", tuple(_plan_facts(plans))),
+        Section(WHOLE_PLAN, tuple(_plan_facts(plans))),
         Section("kernels", tuple(_plan_kernels(plans, values))),
         Section("decisions", tuple(_decisions(plans, values))),
         Section("values", tuple(_values(plans, values))),
@@ -38,17 +47,24 @@ def plan_sections(plans: Sequence[Exploration]) -> list[Section]:
 
 def _plan_facts(plans: Sequence[Exploration]) -> list[Row]:
     charts = [memory_chart(plan) for plan in plans]
+    work = [plan_estimates(plan) for plan in plans]
     texts = {
         "line": [str(plan.line or "") for plan in plans],
         "kernels": [plan.kernel_counts for plan in plans],
         "rules off": [", ".join(plan.rules_off) or "none" for plan in plans],
-        "operations": [figure_text(sum(k.estimates.flops for k in p.kernels)) for p in plans],
-        "memory": ["0 B" if c.peak is None else bytes_text(c.steps[c.peak].bytes) for c in charts],
+        "operations": [figure_text(each.flops) for each in work],
+        "most memory held": [
+            "0 B" if c.peak is None else bytes_text(c.steps[c.peak].bytes) for c in charts
+        ],
         "error": ["" if p.error is None else error_text(p.error) for p in plans],
     }
     rows = [Row(label, tuple(cells)) for label, cells in texts.items() if any(cells)]
-    moved = [int(sum(kernel_row(k).bytes for k in plan.kernels)) for plan in plans]
-    return [*rows, Row("bytes read and written", tuple(map(bytes_text, moved)))]
+    moved = [sum(loop_bytes(k.original) for k in plan.kernels) for plan in plans]
+    return [
+        *rows,
+        Row("bytes, each element once", tuple(bytes_text(each.bytes) for each in work)),
+        Row("bytes, each read and write", tuple(map(bytes_text, moved))),
+    ]
 
 
 def _plan_kernels(plans: Sequence[Exploration], values: Sequence[_Values]) -> list[Row]:
@@ -72,7 +88,8 @@ class _KernelCell(NamedTuple):
 
 def _kernel_text(kernel: Kernel) -> _KernelCell:
     row = kernel_row(kernel)
-    return _KernelCell(row.title, f"{row.title}: {work_text(row)}")
+    moved = bytes_text(loop_bytes(kernel.original))
+    return _KernelCell(row.title, f"{row.title}: {work_text(row)}, in {moved} of reads and writes")
 
 
 def _decisions(plans: Sequence[Exploration], values: Sequence[_Values]) -> list[Row]:

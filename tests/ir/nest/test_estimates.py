@@ -11,7 +11,7 @@ import pytest
 
 from tests.kernel.executed import executed
 from workbench import Kernel, Opt, OptOps, Tensor, explore
-from workbench.ir.nest.estimates import least_operations
+from workbench.ir.nest.estimates import least_operations, loop_bytes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -214,7 +214,9 @@ RECOMPUTED: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("name", RECOMPUTED)
 @pytest.mark.parametrize("stored", [False, True])
-def test_operations_are_those_that_the_planned_loops_execute(name: str, stored: bool) -> None:
+def test_operations_and_bytes_are_those_that_the_planned_loops_execute(
+    name: str, stored: bool
+) -> None:
     """A value in a loop that it does not depend on is computed in each round, as it was planned."""
     ex = explore(RECOMPUTED[name](zeros(8, 20)))
     choices: dict[UOp | Tensor, bool | None]
@@ -223,3 +225,4 @@ def test_operations_are_those_that_the_planned_loops_execute(name: str, stored: 
         counts = kernel.counts
         assert kernel.estimates.flops == 2 * counts.fmas + counts.other
         assert least_operations(kernel.original) <= kernel.estimates.flops
+        assert loop_bytes(kernel.original) == counts.bytes_loaded + counts.bytes_stored

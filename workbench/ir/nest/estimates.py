@@ -280,6 +280,23 @@ def estimate(kernel: UOp) -> Estimates:
     return Estimates(flops, _bytes(kernel))
 
 
+def together(parts: Iterable[Estimates]) -> Estimates:
+    """Return the Estimates of several kernels together, such as those of a plan."""
+    all_parts = [*parts]
+    return Estimates(sum(e.flops for e in all_parts), sum(e.bytes for e in all_parts))
+
+
+def loop_bytes(kernel: UOp) -> int:
+    """Return the bytes that the loops of a kernel without opts read from buffers and write to them.
+    In contrast to `Estimates.bytes`, an element counts each time that it is read; a read under a
+    condition counts as if that held, and a kernel of the user's own code as there."""
+    if kernel.code is not None:
+        return _bytes(kernel)
+    loops = _PlannedLoops(kernel)
+    accesses = filter(_is_of_memory, kernel.toposort())
+    return sum(node.src[0].src[0].dtype.itemsize * loops.trips(node.ranges) for node in accesses)
+
+
 def least_operations(kernel: UOp) -> int:
     """Return the operations of a kernel if each value is computed once per point of the axes that
     it depends on: no order of its loops has fewer."""
@@ -354,14 +371,18 @@ def _bytes(kernel: UOp) -> int:
         return sum(p.length * p.dtype.itemsize for p in params)
     axes = [n for n in nodes if n.op is Ops.RANGE]
     places: dict[tuple[UOp, bool], list[UOp]] = {}
-    for node in nodes:
-        if node.op in (Ops.LOAD, Ops.STORE) and node.place.memory.op is Ops.PARAM:
-            buffer, flat = node.src[0].src
-            places.setdefault((buffer, node.op is Ops.STORE), []).append(flat)
+    for node in filter(_is_of_memory, nodes):
+        buffer, flat = node.src[0].src
+        places.setdefault((buffer, node.op is Ops.STORE), []).append(flat)
     return sum(
         buffer.dtype.itemsize * touched(flats, axes, buffer.length).elements
         for (buffer, _), flats in places.items()
     )
+
+
+def _is_of_memory(node: UOp) -> bool:
+    """Whether a node reads or writes an element of a buffer."""
+    return node.op in (Ops.LOAD, Ops.STORE) and node.place.memory.op is Ops.PARAM
 
 
 MOST_STEPS = 1 << 16

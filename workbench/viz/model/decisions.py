@@ -133,7 +133,8 @@ def cost_sentences(decision: Decision) -> str:
         )
     recompute_cost = estimates["cost_to_recompute"]
     each = f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"
-    more = f": {_operations(recompute_cost)} more" if recompute_cost > 0 else ""
+    more = f": like {_operations(recompute_cost)} more, with its reads"
+    more = more if recompute_cost > 0 else ""
     often = _times_text(evaluations / elements)
     if decision.stored:
         by_cost = " By cost alone it would be fused." if recompute_cost < storing else ""
@@ -162,7 +163,9 @@ def cost_sentences(decision: Decision) -> str:
 
 
 def _operations(cost: float) -> str:
-    return f"{count_text(round(cost))} operations"
+    """Return a cost of the scheduler, in which reads count, too, as that of so many operations."""
+    count = round(cost)
+    return f"{count_text(count)} {'operation' if count == 1 else 'operations'}"
 
 
 def _times_text(times: float) -> str:

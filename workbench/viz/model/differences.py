@@ -9,11 +9,13 @@ Sections: Rows; Kernels; The alignment of rows.
 from __future__ import annotations
 
 import difflib
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord, unobserved
 from workbench.ir.node.uop import UOp
@@ -111,11 +113,18 @@ def _facts(kernels: Sequence[Kernel], programs: Sequence[Compiled | str]) -> lis
         "rules off": [", ".join(k.rules_off) or "none" for k in kernels],
         "operations": [figure_text(k.estimates.flops) for k in kernels],
         "program": [p if isinstance(p, str) else p.built.source.language for p in programs],
-        "threads": [
-            "" if isinstance(p, str) else str(p.built.source.launch.threads) for p in programs
-        ],
+        "in parallel": ["" if isinstance(p, str) else _parallel_text(p) for p in programs],
     }
     return [Row(label, tuple(cells)) for label, cells in texts.items() if any(cells)]
+
+
+def _parallel_text(program: Compiled) -> str:
+    """Return what a launch runs at once: threads of a processor, or work-groups of a GPU."""
+    launch = program.built.source.launch
+    if not Device[program.device].target.has_groups:
+        return plural(launch.threads, "thread")
+    groups, items = math.prod(launch.grid), math.prod(launch.group)
+    return f"{plural(groups, 'work-group')} of {plural(items, 'work-item')}"
 
 
 def _loops(nests: Sequence[Nest]) -> list[Row]:
@@ -187,14 +196,35 @@ def fired_rules(columns: Sequence[Sequence[PassRecord]]) -> list[Row]:
 
 
 def _counts(programs: Sequence[Compiled | str]) -> list[Row]:
-    found = [None if isinstance(p, str) else p.counts for p in programs]
-    labels = ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored", "barriers")
+    """Return the counts of each program. Where a processor stands beside a GPU, each cell says what
+    it counts: a vector is one operation of a processor, but on a GPU each of its elements is."""
+    known = [None if isinstance(p, str) else p for p in programs]
+    on_gpu = {p.device: Device[p.device].target.has_groups for p in known if p is not None}
+    is_mixed = len(set(on_gpu.values())) > 1
     rows = []
-    for label in labels:
-        cells = ["" if c is None else figure_text(getattr(c, label)) for c in found]
-        if set(cells) - {"", "0"}:
-            rows.append(Row(label.replace("_", " "), tuple(cells)))
+    for label, of_processor, of_gpu in _COUNTED:
+        counts = [None if p is None else getattr(p.counts, label) for p in known]
+        if not any(counts):
+            continue
+        units = [of_gpu if p is not None and on_gpu[p.device] else of_processor for p in known]
+        cells = [
+            "" if count is None else f"{figure_text(count)} {unit if is_mixed else ''}".rstrip()
+            for count, unit in zip(counts, units, strict=True)
+        ]
+        rows.append(Row(label.replace("_", " "), tuple(cells)))
     return rows
+
+
+_COUNTED = (
+    ("loads", "instructions", "by work-items"),
+    ("stores", "instructions", "by work-items"),
+    ("fmas", "instructions", "of elements"),
+    ("other", "instructions", "of elements"),
+    ("bytes_loaded", "", ""),
+    ("bytes_stored", "", ""),
+    ("barriers", "", ""),
+)
+"""The counts of a program, and what they count on a processor and on a GPU."""
 
 
 def _instructions(programs: Sequence[Compiled | str]) -> list[Row]:

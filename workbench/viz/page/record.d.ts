@@ -617,9 +617,9 @@ export interface HandChoiceRow {
  * and of this one. `change` is the place of the decision that was forced, `moved` are the
  * places of others that changed. `speed` says which plan is faster, `verdict` says it as a
  * sentence. `predicted_s` is the predicted time of the earlier plan (null: not known),
- * `bytes` the most that each holds at once. `number` is that of this plan; `kernels_now` and
- * `variants_now` have the places that the kernels and variants of the earlier plan have in
- * this record (null: none).
+ * `bytes` the most that each holds at once, `operations` those of all its kernels. `number`
+ * is that of this plan; `kernels_now` and `variants_now` have the places that the kernels
+ * and variants of the earlier plan have in this record (null: none).
  */
 export interface ComparedPlans {
   kernels: [number, number];
@@ -630,6 +630,7 @@ export interface ComparedPlans {
   verdict: string;
   predicted_s: number | null;
   bytes: [number, number];
+  operations: [number, number];
   number?: number;
   kernels_now?: Array<number | null>;
   variants_now?: Array<number | null>;

@@ -114,8 +114,9 @@ class ComparedPlans(Struct, forbid_unknown_fields=True):
     of this one. `change` is the place of the decision that was forced, `moved` are the places of
     others that changed. `speed` says which plan is faster, `verdict` says it as a sentence.
     `predicted_s` is the predicted time of the earlier plan (null: not known), `bytes` the most that
-    each holds at once. `number` is that of this plan; `kernels_now` and `variants_now` have the
-    places that the kernels and variants of the earlier plan have in this record (null: none)."""
+    each holds at once, `operations` those of all its kernels. `number` is that of this plan;
+    `kernels_now` and `variants_now` have the places that the kernels and variants of the earlier
+    plan have in this record (null: none)."""
 
     kernels: tuple[int, int]
     change: int | None
@@ -125,6 +126,7 @@ class ComparedPlans(Struct, forbid_unknown_fields=True):
     verdict: str
     predicted_s: float | None
     bytes: tuple[int, int]
+    operations: tuple[int, int]
     number: int = -1
     kernels_now: list[int | None] = []
     variants_now: list[int | None] = []

@@ -212,7 +212,7 @@ def check_plans(live: LivePage) -> None:
     live.answer("compare")
     page.select_option("[data-key='plan beside']", label="plan: matmul 96x96x1 fused")
     live.answer("compare")
-    kernels = cells(page, "plan")["kernels"]
+    kernels = cells(page, "whole plan")["kernels"]
     assert [text.split(" ")[0] for text in kernels] == ["2", "3"]
     decided = [
         set(texts(page, f"{side.format('decisions')} [data-item]")) for side in (BESIDE, NOW)
@@ -346,7 +346,7 @@ def test_the_plan_before_stands_beside_a_new_plan(
             live.answer("compare")
             chosen = page.locator("[data-key='plan beside'] option:checked")
             assert chosen.inner_text() == "plan: the plan before"
-            assert len(set(cells(page, "plan")["kernels"])) == 2
+            assert len(set(cells(page, "whole plan")["kernels"])) == 2
             levels = [
                 page.locator(f"{side.format('plan')} [data-key=level-kernels]").count()
                 for side in (BESIDE, NOW)

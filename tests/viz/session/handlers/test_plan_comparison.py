@@ -11,6 +11,7 @@ from tests.viz.record.support import plain
 from tests.viz.session.support import Page, finish_jobs, session_of
 from tests.viz.support import array
 from workbench.viz import Exploration, explore
+from workbench.viz.plan_differences import plan_sections
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import measurement, plan_comparison
 from workbench.viz.session.session import Session
@@ -81,6 +82,12 @@ def test_both_plans_are_timed_in_one_run(session: Session) -> None:
     before = loads(session)
     assert fuse(session, "matmul")["kernels"] == [3, 2]
     assert loads(session) > 2 * before, "inside a softmax it loses its register tile"
+    assert session.before is not None
+    both = session.before.exploration, session.recorder.exploration
+    compared = plain(session.record)["plan"]["compared"]
+    assert compared["operations"] == [sum(k.estimates.flops for k in ex.kernels) for ex in both]
+    whole = {row.label: row.cells for row in plan_sections(both)[0].rows}
+    assert list(whole["operations"]) == [f"{each:,}" for each in compared["operations"]]
     row = done(session, "plans")
     assert all(seconds > 0 for seconds in row["seconds"]) and row["speed"]
     with session.lock:  # a job may be adding to the record

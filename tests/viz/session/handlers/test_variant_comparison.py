@@ -16,6 +16,7 @@ from tests.viz.record.support import broken, patched, plain
 from tests.viz.session.handlers.test_plan_comparison import product
 from tests.viz.session.support import Page, ask, done, finish_jobs, session_of
 from tests.viz.support import matmul, softmax
+from workbench.measure.kernel_time import seconds_text
 from workbench.viz.compare import compare
 from workbench.viz.session.constants import constants
 from workbench.viz.session.handlers import variant_transfer
@@ -111,7 +112,7 @@ def test_without_a_rule_of_compiling_and_one_of_scheduling(session: Session) -> 
     assert fired["decompose", "form-fma"][0] == "" != fired["decompose", "form-fma"][1]
     assert len(session.kernels) == count, "it is no variant of this record"
     reply = done(session, "compare", variants=[0, 0], without=["split-reduction"])
-    facts = {label: cells for label, cells, *_ in sections(reply)["plan"]}
+    facts = {label: cells for label, cells, *_ in sections(reply)["whole plan"]}
     assert facts["rules off"] == ["split-reduction", "none"]
     error = ask(session, "compare", variants=[0, 0], without=["no-such"])["error"]
     assert "no-such" in error["what"] + error["because"]
@@ -137,11 +138,16 @@ def test_plans_side_by_side() -> None:
         node = plain(session.record)["plan"]["decisions"][6]["node"]
         done(session, "replan", node=node, store=False)
         reply = done(session, "compare", variants=[0, 0], plan="before")
-        assert reply["names"][0].endswith("the plan before")
+        assert [name.split(", ")[1] for name in reply["names"]] == ["the plan before", "this plan"]
+        whole = {label: cells for label, cells, *_ in sections(reply)["whole plan"]}
+        assert all(cell.startswith("~") for cell in whole["time predicted"])
+        assert "time measured" not in whole
         done(session, "plans")
         timed = sections(done(session, "compare", variants=[0, 0], plan="before"))
-        (label, cells, *_), _ = timed["time of the plans"]
-        assert label == "all kernels" and all(cells)
+        whole = {label: cells for label, cells, *_ in timed["whole plan"]}
+        seconds = session.record.plan.compared.seconds
+        assert whole["time measured"] == [seconds_text(s) for s in seconds]
+        assert whole["beside the first"][1] and [*timed][0] == "whole plan"
 
 
 def test_the_exploration_of_another_page(session: Session) -> None:

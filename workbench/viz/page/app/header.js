@@ -3,7 +3,7 @@
 
 import { h, keepingFocus, recordText, refill, setChildren, steady } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
-import { bytesText, plural, secondsText } from "../base/text.js";
+import { bytesText, cut, plural, secondsText } from "../base/text.js";
 import { isOfOtherDevice } from "../record/variants.js";
 import {
   act,
@@ -19,7 +19,7 @@ import {
 import { meaningOf } from "./glossary.js";
 import { button, chooser, failure, hasAny, lineButton, tab, timeButton } from "./pieces.js";
 import { firstLanguage } from "./store.js";
-import { inOneRun, isBusy, medianText, percent, real, spreadText } from "./timing.js";
+import { briefTiming, inOneRun, isBusy, percent, real, spreadText, timingText } from "./timing.js";
 
 /** @import { DeviceRow, MachineRow, ProgressRow, TimingRow } from "../record.d.ts" */
 /** @import { Layout } from "../board/layouts.js" */
@@ -134,6 +134,8 @@ function shownChoices(app) {
     setChildren(el, app.record.kernels.length ? choices : []);
     kernels.value = String(kernel);
     ofKernel.value = String(variant);
+    const { name, timing } = app.variant() ?? {};
+    ofKernel.title = [name, timing && timingText(timing)].filter(Boolean).join("  ");
   };
   return { el, update };
 }
@@ -192,17 +194,15 @@ function foldButton(app, name, title, isOpen, hint, key) {
   return el;
 }
 
-/** A variant in a line, with its time.
+/** A variant in a line, with its time: a name that is cut leaves room for the words after it.
  * @param {App} app
  * @param {number} i */
 function brief(app, i) {
   const { name, timing } = app.record.variants[i];
-  return timing
-    ? `${name}  ${[medianText(timing), ...timing.doubts ?? []].join(", ")}${
-      timing.emulator ? " EMULATOR" : ""
-    }`
-    : name;
+  return timing ? `${cut(name, MOST_NAME)}  ${briefTiming(timing)}` : name;
 }
+
+const MOST_NAME = 24; // characters of the name of a variant before its time
 
 /**
  * @param {App} app

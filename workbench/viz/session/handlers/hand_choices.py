@@ -117,13 +117,19 @@ def _most_parts(node: UOp) -> int:
 
 def _forecast(session: LiveRecord, ex: Exploration) -> PlanForecast:
     """Return the number of kernels of a plan, their predicted time, and the most bytes it holds."""
+    seconds = plan_prediction(session, ex)
+    return PlanForecast(len(ex.kernels), seconds, ex.memory_plan.peak_bytes)
+
+
+def plan_prediction(session: LiveRecord, ex: Exploration) -> float | None:
+    """Return the sum of the predicted times of the kernels of a plan, with the default opts on the
+    device of a record; None where it is not known."""
     times = []
     if len(ex.kernels) <= MOST_KERNELS:
         for kernel in ex.kernels:
             times.append(_predicted_s(session, variants.on_device(kernel, session.device)))
     known = [each for each in times if each is not None]
-    seconds = sum(known) if times and len(known) == len(ex.kernels) else None
-    return PlanForecast(len(ex.kernels), seconds, ex.memory_plan.peak_bytes)
+    return sum(known) if times and len(known) == len(ex.kernels) else None
 
 
 def _predicted_s(session: LiveRecord, kernel: Kernel) -> float | None:

@@ -16,6 +16,7 @@ from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
 from workbench.measure.side_by_side import Ratio, added, compared
 from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.plan_differences import plan_estimates
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.plan import ComparedPlans
 from workbench.viz.session.handlers import measurement, variants
@@ -71,6 +72,7 @@ def compare(session: LiveRecord, last_plan: PreviousPlan, target: UOp | None) ->
         verdict="",
         predicted_s=last_plan.predicted_s,
         bytes=(_peak(last_plan.exploration), _peak(ex)),
+        operations=(plan_estimates(last_plan.exploration).flops, plan_estimates(ex).flops),
     )
     session.put(AT, row)
 

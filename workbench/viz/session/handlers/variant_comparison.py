@@ -37,7 +37,13 @@ from workbench.viz.schema.messages import (
     PairsReply,
 )
 from workbench.viz.schema.variant import VariantRow
-from workbench.viz.session.handlers import measurement, rule_toggles, variant_transfer, variants
+from workbench.viz.session.handlers import (
+    hand_choices,
+    measurement,
+    rule_toggles,
+    variant_transfer,
+    variants,
+)
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import run_name
 from workbench.worker.client import DATA_BYTES
@@ -87,12 +93,18 @@ def compare(
         side = _own_side(session, own, device, without, ex, page)
     else:
         side = _side(session, variants[0], device or session.device, without, ex, page)
-    names[0] = ", ".join(filter(None, [side.name, plans[plan].title if plan else ""]))
+    if plan:
+        this = "this plan" if plans[plan].kind == "plan" else "this exploration"
+        names = [f"{side.name}, {plans[plan].title}", *(f"{name}, {this}" for name in names[1:])]
+    else:
+        names[0] = side.name
     sections: list[Section] = []
     values = None
     if side.live.recorder.exploration is not session.recorder.exploration:
         both = side.live.recorder.exploration, session.recorder.exploration
-        sections = [*_of_plans(both), *_plan_times(session, plan)]
+        times = _plan_times(session, side.live, page, plan)
+        whole, *others = _of_plans(both)
+        sections = [replace(whole, rows=(*times, *whole.rows)), *others]
         roots = both[0].outputs, both[1].outputs
         if _size(*roots) <= MOST_NODES:
             values = _paired(side.live, session, *roots)
@@ -237,13 +249,36 @@ def _of_plans(plans: Sequence[Exploration]) -> list[Section]:
     ]
 
 
-def _plan_times(session: LiveRecord, plan: str) -> list[Section]:
-    """Return the times of the plan before and of this one, if they were measured."""
+def _plan_times(
+    session: LiveRecord, live: LiveRecord, page: LiveRecord | None, plan: str
+) -> list[Row]:
+    """Return the times of the plan beside this one and of this one, with the default opts: what is
+    predicted, and what was measured of both. `live` is the record of that plan, `page` the one that
+    has its measured times (None: there is none)."""
+    sides = (session if live.device == session.device else live, live), (session, session)
+    predicted = [
+        hand_choices.plan_prediction(speeds, each.recorder.exploration) for speeds, each in sides
+    ]
+    rows = [Row("time predicted", tuple(s and f"~{seconds_text(s)}" or "" for s in predicted))]
     compared = session.record.plan.compared
-    if plan != _BEFORE or compared is None or compared.seconds is None:
-        return []
-    times = Row("all kernels", tuple(map(seconds_text, compared.seconds)))
-    return [Section("time of the plans", (times, Row("beside the first", ("", compared.speed))))]
+    if plan == _BEFORE and compared is not None and compared.seconds is not None:
+        rows.append(Row("time measured", tuple(map(seconds_text, compared.seconds))))
+        rows.append(Row("beside the first", ("", compared.speed)))
+    elif page is not None and page.device == live.device:
+        measured = [_measured_s(page), _measured_s(session)]
+        known = [seconds_text(s) for s in measured if s is not None]
+        if len(known) == len(measured):
+            rows.append(Row("time measured, not in one run", tuple(known)))
+    return [row for row in rows if any(row.cells)]
+
+
+def _measured_s(live: LiveRecord) -> float | None:
+    """Return the sum of the measured times of all kernels with the default opts; None while one has
+    no time."""
+    runs = live.record.plan.runs
+    own = [run if run.measured_s is not None else runs[run.like] for run in runs]
+    times = [run.measured_s for run in own if run.measured_s is not None]
+    return sum(times) if own and len(times) == len(own) else None
 
 
 # --------------------------------------------------------------------------------------------------

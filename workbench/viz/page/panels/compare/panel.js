@@ -21,6 +21,7 @@ import { passesOf } from "../../record/passes.js";
  * } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
+const WHOLE_PLAN = "whole plan"; // the section that stands above those of one kernel
 const MOST_COLUMNS = 6;
 const MOST_ROWS = 200; // of a section
 const MOST_CHIPS = 24;
@@ -354,9 +355,11 @@ class Compare {
     if (!reply) return [quiet(canAsk(app) ? "comparing .." : NO_PYTHON)];
     const rows = variants.flatMap((place) => rowAt(app.record.variants, place) ?? []);
     const first = reply.side && app.partner ? app.partner.variant() : rows[0];
-    const sections = first
-      ? [measured([first, ...rows.slice(1)], this.#places(reply)), ...reply.sections]
-      : reply.sections;
+    const times = first ? [measured([first, ...rows.slice(1)], this.#places(reply))] : [];
+    const [whole, others] = [true, false].map((is) =>
+      reply.sections.filter(({ title }) => (title === WHOLE_PLAN) === is)
+    );
+    const sections = [...whole, ...times, ...others];
     return sections.map((section) => this.#section(section, reply.names));
   }
 

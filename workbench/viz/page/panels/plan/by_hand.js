@@ -5,7 +5,7 @@ import { canAsk, copy } from "../../app/actions.js";
 import { replan } from "../../app/decision.js";
 import { button, headingOf } from "../../app/pieces.js";
 import { h, recordText, refill } from "../../base/elements.js";
-import { bytesText, plural, secondsText } from "../../base/text.js";
+import { bytesText, countText, plural, secondsText } from "../../base/text.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import {
@@ -83,16 +83,21 @@ export function choicesMade(app) {
   );
 }
 
-/** The predictions for this plan and the one before it: their times, and the memory they hold.
+/** What is known of this plan and of the one before it without running them: their predicted times,
+ * their operations, the memory they hold.
  * @param {App} app
  * @param {ComparedPlans} compared
- * @returns {[string, string][]} */
-export function predictions(app, { predicted_s, bytes }) {
+ * @returns {string[][]} */
+export function predictions(app, { predicted_s, bytes, operations }) {
   const { runs } = app.record.plan;
   const times = runs.map(({ like }) => runs[like].predicted_s);
   const now = times.includes(null) ? null : times.reduce((sum, s) => Number(sum) + Number(s), 0);
   const text = (/** @type {number | null} */ s) => (s === null ? "" : `~${secondsText(s)}`);
-  return [[text(predicted_s), bytesText(bytes[0])], [text(now), bytesText(bytes[1])]];
+  return [text(predicted_s), text(now)].map((time, k) => [
+    time,
+    `${countText(operations[k])} operations`,
+    bytesText(bytes[k]),
+  ]);
 }
 
 /** The choices that a value offers, folded; they are asked for when they are unfolded.

@@ -311,7 +311,7 @@ function planBefore(app) {
     h("span", { class: "wb-figure" }, seconds ? secondsText(seconds[k]) : ""),
   ];
   const hint =
-    "~ predicted, the most memory that is held, then measured: the sum of the kernels' times with the default opts, each warm; both plans in turns, in one run";
+    "~ predicted, the operations of the kernels, the most memory that is held, then measured: the sum of the kernels' times with the default opts, each warm; both plans in turns, in one run";
   return h(
     "div",
     { class: "wb-plan-before", role: "status", "data-term": "before, now" },
