@@ -66,6 +66,7 @@ def test_graphs_loops_and_source_stand_in_pairs(live: LivePage, session: Session
     for pane in ("graph", "loops", "code"):
         assert page.locator(BESIDE.format(pane)).is_visible()
         assert page.locator(NOW.format(pane)).is_visible()
+    expect(page.locator(".wb-compare")).not_to_contain_text("kernel 1 of 1")
     boxes = [page.evaluate(BOXES, pane) for pane in ("graph@", "graph")]
     assert "~" in signs(page, "graph@") & signs(page, "graph")
     assert {sign for _, sign in boxes[0]} <= {"", "~", "\u2212"}, "nothing is new before"
@@ -177,7 +178,9 @@ def test_another_device_stands_beside_this_one(live: LivePage, session: Session)
     live.answer("compare", "pairs")
     assert cells(page, "kernel")["device"] == ["CUDA:H100", session.device]
     names = texts(page, ".wb-frame-name >> visible=true")
-    assert set(names) == {"auto on CUDA:H100", "auto"}
+    assert set(names) == {"auto on CUDA:H100", f"auto on {session.device}"}
+    parallel = cells(page, "kernel")["in parallel"]
+    assert "work-item" in parallel[0] and parallel[1] == "1 thread"
     tabs = texts(page, f"{BESIDE.format('code')} [role=tab]")
     assert "CUDA" in tabs and "CUDA" not in texts(page, f"{NOW.format('code')} [role=tab]")
     assert signs(page, "graph@") == {"", "~"} or "\u2212" in signs(page, "graph@")
@@ -214,6 +217,10 @@ def check_plans(live: LivePage) -> None:
     live.answer("compare")
     kernels = cells(page, "whole plan")["kernels"]
     assert [text.split(" ")[0] for text in kernels] == ["2", "3"]
+    times = cells(page, "time and answer")["time"]
+    assert [text.split(":")[0] for text in times] == ["kernel 1 of 2", "kernel 1 of 3"]
+    headings = page.locator(".wb-compare h4").all_text_contents()
+    assert headings[0].startswith("whole plan") and headings[1].startswith("time and answer")
     decided = [
         set(texts(page, f"{side.format('decisions')} [data-item]")) for side in (BESIDE, NOW)
     ]
@@ -279,6 +286,8 @@ def test_a_variant_of_a_file_stands_beside(
     assert page.locator("[data-key='variant beside']").count() == 0, "it has no say now"
     assert texts(page, ".wb-compare thead th")[0] == "mine, softmax.json"
     assert cells(page, "kernel")["opts"][0] == "UPCAST g0 2"
+    times = cells(page, "time and answer")["time"]
+    assert [text.split(":")[0] for text in times] == ["kernel 1 of 2", "kernel 1 of 1"]
     loops = texts(page, f"{BESIDE.format('loops')} .wb-loop .wb-code")
     assert axes <= set(loops), "its loops stand beside"
     assert texts(page, ".wb-frame-name >> visible=true")[0] == "mine, softmax.json"
@@ -319,7 +328,7 @@ def test_another_exploration_answers_in_its_own_panes(
         assert "not possible on the other side" in str(differs.first.get_attribute("title"))
         page.click("[data-key=compare-time]")
         live.answer("measure_beside")
-        measured = cells(page, "measured")
+        measured = cells(page, "time and answer")
         assert all("s" in cell for cell in measured["time"])
         words = measured["beside the first"][1]
         assert words == "no measurable difference" or " to " in words

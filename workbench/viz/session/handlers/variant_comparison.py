@@ -93,6 +93,8 @@ def compare(
         side = _own_side(session, own, device, without, ex, page)
     else:
         side = _side(session, variants[0], device or session.device, without, ex, page)
+    if side.live.device != session.device:
+        names[1:] = [f"{name} on {session.device}" for name in names[1:]]
     if plan:
         this = "this plan" if plans[plan].kind == "plan" else "this exploration"
         names = [f"{side.name}, {plans[plan].title}", *(f"{name}, {this}" for name in names[1:])]

@@ -17,7 +17,7 @@ import { passesOf } from "../../record/passes.js";
 /** @import { App } from "../../app/store.js" */
 /** @import { Child } from "../../base/elements.d.ts" */
 /** @import {
- *   ComparedRow, ComparedSection, CompareReply, OtherPlan, VariantRow
+ *   ComparedRow, ComparedSection, CompareReply, OtherPlan, PageRecord, VariantRow
  * } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 
@@ -363,16 +363,17 @@ class Compare {
     return sections.map((section) => this.#section(section, reply.names));
   }
 
-  /** Which kernel of its plan each side is: "kernel 2 of 2"; empty if both are of one plan.
+  /** Which kernel of its plan each column is: "kernel 2 of 2"; empty where each plan has one.
    * @param {CompareReply} reply
    * @returns {string[]} */
-  #places({ side }) {
-    const { record, view: { kernel } } = this.app;
-    const other = this.app.partner?.record;
-    if (!side || !other || side.kernel === null || kernel === null) return [];
-    const [one, many] = [other.kernels.length, record.kernels.length];
-    if (one === 1 && many === 1) return [];
-    return [`kernel ${side.kernel + 1} of ${one}`, `kernel ${kernel + 1} of ${many}`];
+  #places({ side, names }) {
+    const { partner, record, view } = this.app;
+    const other = side && partner ? partner.record : record;
+    const first = side ? side.kernel : view.kernel;
+    if (first === null || other.kernels.length === 1 && record.kernels.length === 1) return [];
+    const place = (/** @type {number} */ kernel, /** @type {PageRecord} */ { kernels }) =>
+      `kernel ${kernel + 1} of ${kernels.length}`;
+    return names.map((_, i) => i ? place(view.kernel, record) : place(first, other));
   }
 
   /**
@@ -426,7 +427,7 @@ function rulesOf(app) {
 /** What was measured of variants: times, beside the first, and answers. Where one is only predicted,
  * the predictions of all stand there, since a measured time is not compared with a predicted one.
  * @param {VariantRow[]} rows
- * @param {string[]} places which kernel of its plan each is, where the plans differ
+ * @param {string[]} places which kernel of its plan each is, where plans have several
  * @returns {ComparedSection} */
 function measured(rows, places) {
   const isMixed = rows.some(({ timing }) => timing) && rows.some(({ timing }) => !timing);
@@ -445,7 +446,7 @@ function measured(rows, places) {
     bounds,
   ]];
   return {
-    title: "measured",
+    title: "time and answer",
     rows: listed.filter(([, cells]) => cells.some(Boolean))
       .map(([label, cells]) => [label, cells, new Set(cells).size > 1, []]),
     text: "",
