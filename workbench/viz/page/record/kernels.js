@@ -250,26 +250,60 @@ function sortedGroups(record, order, places) {
  * @param {PageRecord} record
  * @returns {string[]} */
 export function distinctions({ kernels, plan: { runs } }) {
-  const counts = countsOf(kernels.flatMap(({ title, name, modules }, k) => {
-    const { like } = runs[k];
-    const paths = [...new Set(modules)];
-    return [
-      [title],
-      [title, like],
-      [title, name],
-      [title, name, like],
-      ...paths.flatMap((path) => [[title, name, path], [title, name, like, path]]),
-    ];
-  }));
-  return kernels.map(({ title, name, modules }, k) => {
-    const { like } = runs[k];
-    if (counts(title) === counts(title, like)) return "";
-    const alike = counts(title, name) - counts(title, name, like);
-    const own = modules.filter((path) =>
-      counts(title, name, path) - counts(title, name, like, path) < alike
-    );
-    return [name.split("_").slice(1).join("x"), ...own].join(" ");
-  });
+  const words = kernels.map(() => "");
+  const places = kernels.map((_, k) => k);
+  for (const titled of grouped(places, (k) => kernels[k].title)) {
+    if (titled.every((k) => runs[k].like === runs[titled[0]].like)) continue;
+    for (const named of grouped(titled, (k) => kernels[k].name)) {
+      const all = new Counts(), having = new Counts();
+      for (const k of named) {
+        all.add("", runs[k].like);
+        for (const path of new Set(kernels[k].modules)) having.add(path, runs[k].like);
+      }
+      for (const k of named) {
+        const { like } = runs[k];
+        const others = all.ofOthers("", like);
+        const own = kernels[k].modules.filter((path) => having.ofOthers(path, like) < others);
+        words[k] = [kernels[k].name.split("_").slice(1).join("x"), ...own].join(" ");
+      }
+    }
+  }
+  return words;
+}
+
+/** Numbers in groups of one key each.
+ * @param {number[]} places
+ * @param {(place: number) => string} keyOf
+ * @returns {Iterable<number[]>} */
+function grouped(places, keyOf) {
+  /** @type {Map<string, number[]>} */
+  const groups = new Map();
+  for (const place of places) {
+    const key = keyOf(place);
+    groups.get(key)?.push(place) ?? groups.set(key, [place]);
+  }
+  return groups.values();
+}
+
+/** How often each text came, in all and with each number. */
+class Counts {
+  /** @type {Map<string, {all: number, by: Map<number, number>}>} */
+  #rows = new Map();
+
+  /** @type {(text: string, number: number) => void} */
+  add(text, number) {
+    const row = this.#rows.get(text) ?? { all: 0, by: new Map() };
+    this.#rows.set(text, row);
+    row.all += 1;
+    row.by.set(number, (row.by.get(number) ?? 0) + 1);
+  }
+
+  /** How often a text came with other numbers.
+   * @type {(text: string, number: number) => number} */
+  ofOthers(text, number) {
+    const row = this.#rows.get(text);
+    return row ? row.all - (row.by.get(number) ?? 0) : 0;
+  }
 }
 
 /** The lines of the notebook that several kernels have.
@@ -279,17 +313,6 @@ export function sharedLines(kernels) {
   const [seen, shared] = [new Set(), new Set()];
   for (const { line } of kernels) (seen.has(line) ? shared : seen).add(line);
   return shared;
-}
-
-/** How often each key comes.
- * @param {(string | number)[][]} keys
- * @returns {(...key: (string | number)[]) => number} */
-function countsOf(keys) {
-  /** @type {Map<string, number>} */
-  const counts = new Map();
-  const add = (/** @type {string} */ key) => counts.set(key, (counts.get(key) ?? 0) + 1);
-  keys.forEach((key) => add(JSON.stringify(key)));
-  return (...key) => counts.get(JSON.stringify(key)) ?? 0;
 }
 
 /** The path that modules share, with * in place of differing numbers; "" if they share none.
