@@ -267,7 +267,7 @@ def test_it_is_held_against_the_plan_before(session: Any, record: Record) -> Non
     page.click(f'[data-key="decision-{decisions[place]["node"]}"]')
     page.click('[data-key="replan"]')
     row = {"kernels": [2, 2], "change": place, "moved": [moved], "seconds": None}
-    row |= {"predicted_s": None, "bytes": [96, 64]}
+    row |= {"predicted_s": None, "bytes": [96, 64], "operations": [128, 12_800]}
     compared = ["plan", "compared"]
     answer(page, [[compared, row | {"speed": "", "verdict": ""}]])
     page.wait_for_selector(".wb-plan-before:has-text('still 2 kernels')")
@@ -281,6 +281,7 @@ def test_it_is_held_against_the_plan_before(session: Any, record: Record) -> Non
     page.wait_for_selector(f".wb-plan-before:has-text('now is {text}')")
     lines = page.inner_text(".wb-plan-before").split("\n")
     assert "290 µs" in lines and "310 µs" in lines, lines
+    assert "128 operations" in lines and "12.8 k operations" in lines, lines
     text = "no measurable difference"
     same = row | seconds | {"speed": text, "verdict": text}
     patch = {"append": {}, "set": [[compared, same]]}

@@ -121,7 +121,7 @@ LIVE: Scenes = {
     "bisected": (answer("bisect", result={"pass": 3, "step": 1, "rule": "form-fma", "text": "it was 2"}), until("[data-key=bisect-done]")),
     "plans compared": (
         press("3"),
-        change([["plan", "compared"], {"predicted_s": 2e-5, "bytes": [4096, 2048],
+        change([["plan", "compared"], {"predicted_s": 2e-5, "bytes": [4096, 2048], "operations": [9, 8],
             "kernels": [2, 2], "change": 0, "moved": [0, 1], "seconds": [1e-3, 2e-3],
             "speed": "x0.50", "verdict": "The plan before was faster.",
         }]),
