@@ -374,6 +374,7 @@ def test_what_is_edited_for_a_machine_that_is_not_here_is_compiled(
         page.click(".wb-code-bar >> text=edit")
         page.wait_for_function("document.activeElement.matches('.wb-editor')")
         assert page.inner_text("[data-key=run-edit]") == "Compile it as a variant"
+        page.keyboard.type("; mine\n")
         live.answer("compile")
         page.click("[data-key=run-edit]")
         live.answer("edit")
