@@ -171,11 +171,12 @@ class IterationSpace(NamedTuple):
 @dataclass(slots=True, eq=False)
 class _Joined:
     """Kernels that are joined into one (or a single kernel): a node of a graph, in which `needs`
-    are the nodes whose values it reads. `together` maps reductions to those whose loops they share.
-    """
+    are the nodes whose values it reads, and `readers` those that read its own. `together` maps
+    reductions to those whose loops they share."""
 
     kernels: list[KernelReads]
     needs: set[_Joined] = field(default_factory=set)
+    readers: set[_Joined] = field(default_factory=set)
     together: dict[UOp, UOp] = field(default_factory=dict)
     bytes_read_once: int = 0
 
@@ -217,7 +218,9 @@ class _Joins:
     def __init__(self, kernels: Mapping[UOp, KernelReads], products: Collection[UOp]):
         self._of = {root: _Joined([kernel]) for root, kernel in kernels.items()}
         for root, kernel in kernels.items():
-            self._of[root].needs.update(self._of[s] for s in kernel.sources)
+            for source in kernel.sources:
+                self._of[root].needs.add(self._of[source])
+                self._of[source].readers.add(self._of[root])
         self._products = products
         self._readers: dict[tuple[IterationSpace, PlacedRead], UOp] = {}
         self._roots: dict[UOp, IterationSpace] = {}
@@ -288,13 +291,16 @@ class _Joins:
         (kernel,) = other.kernels
         _share_loops(one, kernel)
         one.kernels.append(kernel)
-        one.needs |= other.needs
-        one.needs -= {one}
         one.bytes_read_once += gain
         self._of[kernel.root] = one
-        for each in self._of.values():
-            if other in each.needs:
-                each.needs = (each.needs - {other}) | {one}
+        for source in other.needs:
+            source.readers.discard(other)
+            source.readers.add(one)
+        for reader in other.readers:
+            reader.needs.discard(other)
+            reader.needs.add(one)
+        one.needs = (one.needs | other.needs) - {one, other}
+        one.readers = (one.readers | other.readers) - {one, other}
 
 
 def _reads_in_place(kernel: KernelReads, roots: Mapping[UOp, Access]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workbench.base.garbage import fewer_collections
 from workbench.base.trace import Match, PassStep, note_steps, tentative
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTIONS
 from workbench.ir.nest.loops import kinds
@@ -188,6 +189,13 @@ def schedule(
     `choices` are a user's, about simplified values.
     Errors: WorkbenchError for a choice that is impossible.
     """
+    with fewer_collections():
+        return _scheduled(outputs, device, choices)
+
+
+def _scheduled(
+    outputs: Sequence[UOp], device: str, choices: HandChoices
+) -> tuple[Schedule, tuple[UOp, ...]]:
     chosen = _chosen(SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))), choices)
     simple, forced = chosen.roots, chosen.stored(choices)
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError, kind_of, require
+from workbench.base.garbage import fewer_collections
 from workbench.base.source import calls
 from workbench.base.target import Target
 from workbench.base.terminal import register
@@ -71,15 +72,16 @@ def explore(
     named = Device.on_machine(device, target) if device or target else ""
     viewer = Viewer(calls(), _names_below(tensors), module_paths())
     off = _names(without)
-    ex = exploration.of(
-        tensors,
-        page,
-        rules_off=off,
-        show="" if layout else show,
-        viewer=viewer,
-        ask=ask,
-        device=named,
-    )
+    with fewer_collections():
+        ex = exploration.of(
+            tensors,
+            page,
+            rules_off=off,
+            show="" if layout else show,
+            viewer=viewer,
+            ask=ask,
+            device=named,
+        )
     check_kernel(ask, len(ex.kernels))
     if layout:
         ex.select(mode=layout)
