@@ -84,6 +84,7 @@ def test_a_kernel_with_a_rule() -> None:
     assert trial.kernel.code_for("C") != kernel.code_for("C")
     assert "fired 1 time" in str(trial) and "right" in str(trial)
     assert str(trial).index("the answer: right") < str(trial).index("fired 1 time")
+    assert str(trial.fired[0]) == "p1[g0] * 2.0  ->  p1[g0] + p1[g0]"
     silent = kernel.try_rule("x << 1 -> x * 2", "C")
     assert not silent.holds and silent.check is None
     assert "it did not fire in this kernel, so nothing was compared" in str(silent)
@@ -93,3 +94,14 @@ def test_a_kernel_with_a_rule() -> None:
     assert not endless.holds and "did not end" in endless.error
     again = trial.kernel.try_rule("x + 1 -> 1 + x * 1", "C")
     assert again.kernel is None or again.kernel.rules_off[0] == "x * 2 -> x + x"
+
+
+def test_a_long_match_is_printed_with_its_nearest_values() -> None:
+    """Both sides name a value alike, and a line has one value: no unbroken list of all of them."""
+    x = Tensor(np.arange(16, dtype=np.float32)).realize()
+    kernel = explore(x.exp() * 2).kernels[-1]
+    first, *values, last = str(kernel.try_rule("x * 2 -> x + x", "C").fired[-1]).split("\n")
+    before, after = first.split("  ->  ")
+    name = before.removesuffix(" * 2.0")
+    assert after == f"{name} + {name}" and values[0].startswith(f"  {name} = ")
+    assert len(values) == 3 and last.endswith("values before")

@@ -114,11 +114,11 @@ def test_edited_source_is_checked(worker: Worker, kernel: Kernel) -> None:
     with pytest.raises(WorkbenchError, match="cannot compile"):
         check(worker, kernel, inside(kernel, "not C at all"))
     for statement, says in (
-        ("p0[24] = 1;", "writes outside of buffer 0"),
-        ("p0[-1] = 1;", "writes outside of buffer 0"),
-        ("((float *)p1)[0] = 99;", "changes buffer 1, an input"),
-        ("p1 = p1 + 600;", "the program reads outside of buffer 1"),
-        ("p1 = p1 - 100;", "the program reads outside of buffer 1"),
+        ("p0[24] = 1;", "writes outside of buffer p0"),
+        ("p0[-1] = 1;", "writes outside of buffer p0"),
+        ("((float *)p1)[0] = 99;", "changes buffer p1, an input"),
+        ("p1 = p1 + 600;", "the program reads outside of buffer p1"),
+        ("p1 = p1 - 100;", "the program reads outside of buffer p1"),
     ):
         source = kernel.compile("C").source
         begin = source.index("for (long g0")

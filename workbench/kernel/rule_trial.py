@@ -17,6 +17,7 @@ from workbench.base.errors import CompileError, WorkbenchError, kind_of, plural
 from workbench.base.terminal import Printed
 from workbench.check.answer import CheckResult
 from workbench.check.rule_values import RuleTest, compare_sides
+from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import typed_rule
 from workbench.ir.text.program import to_expr
 from workbench.kernel.runnable import RunnableKernel
@@ -27,6 +28,8 @@ from workbench.kernel.runnable import RunnableKernel
 K = TypeVar("K", bound=RunnableKernel)
 MOST_SHOWN = 5
 """Most places in the text of a trial at which a rule fired."""
+MOST_VALUES = 3
+"""Most values of such a place that have lines of their own there."""
 MOST_DIFFERENT = 40
 """Most lines of a difference in the text of a trial."""
 SILENT = "it did not fire in this kernel, so nothing was compared"
@@ -34,14 +37,23 @@ SILENT = "it did not fire in this kernel, so nothing was compared"
 
 @dataclass(frozen=True)
 class Firing:
-    """A place at which a rule fired: the pass, and the node before and after, as text."""
+    """A place at which a rule fired: the pass, the node before and after as text, and the lines of
+    the values with a name in them."""
 
     pass_name: str
     before: str
     after: str
+    values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.before}  ->  {self.after}"
+        return "\n".join([f"{self.before}  ->  {self.after}", *self.lines])
+
+    @property
+    def lines(self) -> list[str]:
+        """The values, the last and nearest ones first, as far as a reader follows them."""
+        nearest = [f"  {line}" for line in self.values[::-1][:MOST_VALUES]]
+        more = len(self.values) - MOST_VALUES
+        return [*nearest, *([f"  and {plural(more, 'value')} before"] if more > 0 else [])]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,6 +78,11 @@ class RuleTrial(Printed, Generic[K]):
         return self.test.agrees and self.check is not None and bool(self.check.ok)
 
     @property
+    def is_wrong(self) -> bool:
+        """Whether the rule has a counterexample, or cannot be applied."""
+        return bool(self.error) or self.test.counterexample is not None
+
+    @property
     def words(self) -> list[str]:
         """Lines on the test, on where the rule fired, and on what that changed in the source."""
         lines = [outcome_text(self.test)]
@@ -74,7 +91,8 @@ class RuleTrial(Printed, Generic[K]):
         if not self.fired:
             return [SILENT, *lines]
         lines.append(f"it fired {plural(len(self.fired), 'time')} in this kernel")
-        lines += [f"  {firing}" for firing in self.fired[:MOST_SHOWN]]
+        for firing in self.fired[:MOST_SHOWN]:
+            lines += [f"  {line}" for line in str(firing).split("\n")]
         if len(self.fired) > MOST_SHOWN:
             lines.append(f"  and {len(self.fired) - MOST_SHOWN} more")
         same = ["the source is the same"]
@@ -138,7 +156,7 @@ def applied(
     """
     rule, changed = typed_rule(trial.rule), kernel.without(trial.rule)
     fired = tuple(
-        Firing(record.name, to_expr(match.before), to_expr(match.after))
+        _firing(record.name, match.before, match.after)
         for record in changed.observed(device)
         for match in record.matches
         if match.rule is rule
@@ -151,6 +169,16 @@ def applied(
     if difference is None:
         difference = _changes(kernel, changed, device)
     return replace(trial, kernel=changed, fired=fired, difference=difference)
+
+
+def _firing(pass_name: str, before: UOp, after: UOp) -> Firing:
+    """Return a match as text. Long sides are written together, so that a value that both use has
+    one name."""
+    sides = to_expr(before), to_expr(after)
+    if not any("\n" in side for side in sides):
+        return Firing(pass_name, *sides)
+    *values, first, second = to_expr(UOp.sink(before, after)).split("\n")
+    return Firing(pass_name, first, second, tuple(values))
 
 
 def _changes(before: K, after: K, device: str, language: str = "") -> tuple[str, ...]:

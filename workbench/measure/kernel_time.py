@@ -177,10 +177,9 @@ class Timing(Printed):
         doubt = "".join(f"\n{words}" for words in sure)
         count = len(self.samples_s)
         spread = f" ± {self.spread:.1%}" if count > 1 else ""
-        about = "" if self.had is None else "~"
         return (
-            f"{about}{seconds_text(self.median_s)}{spread} "
-            f"(least {seconds_text(self.min_s)}, {plural(count, 'sample')}){cold}: "
+            f"{seconds_text(self.median_s)}{spread} "
+            f"(fastest {seconds_text(self.min_s)}, {plural(count, 'sample')}){cold}: "
             f"{number_text(self.gflops)} GFLOP/s{peak}, {number_text(self.gbytes_per_s)} GB/s"
             f"{emulated}{doubt}{bound}"
         )

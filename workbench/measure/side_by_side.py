@@ -79,7 +79,7 @@ class SideBySide(Printed):
             spread = timing.spread_s / timing.median_s
             took = f"{seconds_text(timing.median_s)} ± {spread:.1%}"
             if timing.had is not None:
-                took = f"~{seconds_text(timing.median_s)} busy"
+                took = f"{seconds_text(timing.median_s)} busy"
             lines.append(f"{name:{width}}  {took:17}{comparison}".rstrip())
         return "\n".join(lines)
 

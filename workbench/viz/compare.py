@@ -118,14 +118,14 @@ def _graphs_part(differences: Differences) -> str:
         cards.muted(name) + formatters.marked_graph(plan, own)
         for name, plan, own in zip(differences.names, plans, signs, strict=True)
     ]
-    said = "− is only in the first, + only in the second, ~ differs" if any(signs) else ""
+    said = "− is only in the first, + only in the second, ≠ differs" if any(signs) else ""
     return cards.fold(f"graphs {cards.muted(said)}", "".join(pictures), is_open=any(signs))
 
 
 def graph_signs(one: Exploration, other: Exploration) -> tuple[dict[UOp, str], dict[UOp, str]]:
     """Return the signs of the nodes of two tensor graphs that differ, by node."""
     pairs = node_pairs(one.outputs, other.outputs)
-    changed = [dict.fromkeys(side, "~") for side in (pairs.changed, pairs.changed.values())]
+    changed = [dict.fromkeys(side, "≠") for side in (pairs.changed, pairs.changed.values())]
     removed, added = dict.fromkeys(pairs.removed, "−"), dict.fromkeys(pairs.added, "+")
     return changed[0] | removed, changed[1] | added
 
@@ -318,7 +318,7 @@ def _time_text(samples: Samples) -> str:
     if not samples.samples_s:
         return seconds_text(0.0)
     text = seconds_text(samples.median_s)
-    return text if samples.had is None else f"~{text}, {busy_text(samples.had)}"
+    return text if samples.had is None else f"{text}, {busy_text(samples.had)}"
 
 
 def _verdict(base: Samples, other: Samples) -> str:

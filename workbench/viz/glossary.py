@@ -40,7 +40,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "beside": "The first column: a variant, on any device, in any plan, without a rule, or of"
             " another exploration or file. Panes with this word show it beside the selected"
             " variant; what is selected on one side is selected on the other. In a graph + and −"
-            " are nodes of one side alone, ~ differ; ≠ is a pass in which another rule fired.",
+            " are nodes of one side alone; ≠ differs: a node, or a pass in which another rule"
+            " fired.",
         "blue bar at the left": "In Compare: this loop, opt, decision, step or value differs from"
             " the one on the other side, or that side has none.",
         "accesses": "The elements of each buffer that a step of a loop touches, in order. A step is"
@@ -123,14 +124,16 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "figures": {
         "±": "How much the samples of a time differ: half the distance between their quartiles, as"
             " a share of the median; or between several measurements, where those differ more.",
-        "once": "Timed once, because a run is slow: nothing is known of the spread.",
+        "1 run": "Timed once, because a run is slow: nothing is known of the spread.",
         "busy": "Other programs had the kernel's cores for a part of every run, so its time is not"
-            " known: ~ is for how long it had them itself. Such times are not compared; time it"
-            " again when less else runs.",
+            " known: what stands here is for how long it had them itself. Such times are not"
+            " compared; time it again when less else runs.",
         "uncertain": "Of a time, marked ? or busy: other programs disturbed it, or its samples lie"
             " far apart. The sign of a row says how much.",
-        "~": "Timed in another run, or in an earlier session, or while other programs ran, or"
-            " predicted: the machine may have been slower or faster then.",
+        "~": "Predicted by the performance model, not measured; of a sum or a share: a part of it"
+            " is.",
+        "*": "Timed in another run than the pinned variant, or in an earlier session: the machine"
+            " may have been slower or faster then.",
         "≈": "No measurable difference: the samples overlap.",
         "apart": "No ratio: this time and that of the pinned variant were measured at different"
             " times, when the machine may have been busier. t times both in turns.",
@@ -218,8 +221,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "p0, p1": "The memory that the kernel gets: p0 is where the result goes, the others are"
             " read. Your name of an array stands beside it.",
         "acc0": "An accumulator: where a reduction collects its sum or maximum.",
-        "names of axes": "The letter of the kind and a number: g0, u1. Those that fill a tile begin"
-            " with its letter: a_l0. One loop over several axes has all their names: a_l0_a_u0.",
+        "names of axes": "A letter of the kind and a number: g0, u1, and x0 for GR. Those that fill"
+            " a tile begin with its letter: a_l0. One loop over several axes has all their names:"
+            " a_l0_a_u0.",
         "r0_first": "The first copies of a loop r0 that copies ahead: they are under way before r0"
             " begins.",
         "row0": "A row of values in scratch memory, numbered: computed once, read by more than one"
@@ -277,7 +281,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " now, or the reverse.",
         "film": "The decisions of the scheduler one after the other, from the result to the"
             " inputs: what is not decided yet is faint.",
-        "copies": "Values that are only copied to the device.",
+        "copies": "3 copies: arrays of yours, and other values, that are only copied to the"
+            " device. No kernel computes them.",
         "estimated cost": "Operations beyond computing each element once, for each way to compute"
             " the value; the shortest bar was chosen unless the reason says otherwise.",
         "forward": "F: kernels that compute the value itself. A kernel of several phases has the"
@@ -314,7 +319,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "rules": "The rules and steps of all passes: how often each fired here, and where.",
         "passes of a rule": "The passes that have this rule in their table.",
         "fired": "The passes in which the rule fired, with how often, and the kernel and variant.",
-        "use": "A place where the rule fired; use 1 of 3 is the first of three, in all passes,"
+        "use": "A place where the rule fired: use 1 of 3 is the first of three, in all passes,"
             " kernels and variants.",
         "examples": "What the rule makes of a graph, before and after; the tests check them.",
         "without": "Rules that are switched off here, what that changed, and the way back.",
@@ -331,7 +336,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "·": "An operand that is drawn as a box of its own.",
         "+ on a box": "New in this step.",
         "− on a box": "Removed in this step: it belongs to the state before.",
-        "~ on a box": "It stays, with other operands.",
+        "≠ on a box": "It stays, with other operands; beside another graph: it differs there.",
         "box": "A node: its op, and below it its shape and dtype. Colour, shape and letter say of"
             " which family the op is; point at it for what the op does.",
         "picked box": "Its operands, and the lines from them, are amber; its readers, and the lines"
@@ -355,6 +360,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " piece that several work-items of a warp access in one step is moved once.",
         "used": "Bytes that work-items access, as a share of the bytes that were moved; more than"
             " 100% where several of a warp access the same ones.",
+        "passes over the banks": "In a pass each bank of shared memory gives one word. A warp that"
+            " accesses several words of one bank takes several. Passes of the compiler are others.",
         "conflicts": "Passes over the banks of shared memory beyond the first: words in one bank"
             " that a warp accesses in one step are moved one after the other.",
         "work-items": "The work-items of the group, a row for each warp, which takes each step"

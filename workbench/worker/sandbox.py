@@ -188,7 +188,7 @@ class SandboxedBuffer:
         self._whole.copy_in(np.full(self._whole.nbytes, fill, np.uint8))
         self.buffer.copy_from(self._original)
 
-    def spoilt(self, name: int | str, is_output: bool) -> str:
+    def spoilt(self, name: str, is_output: bool) -> str:
         """Return a text about a write outside of the buffer, or to an input; "" for none. `name`
         stands for the buffer in the text."""
         contents = self._bytes()

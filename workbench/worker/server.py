@@ -191,7 +191,7 @@ class WorkerServer:
         run()
         seconds = time.perf_counter() - begin
         self._continue(2, 3, "comparing with the reference interpreter")
-        problems = [g.spoilt(slot, slot in slots) for slot, g in enumerate(guards)]
+        problems = [g.spoilt(f"p{slot}", slot in slots) for slot, g in enumerate(guards)]
         problem = " and ".join(filter(None, problems))
         is_edited = task["kernel"].get("source") is not None
         is_again = is_edited and not problem and seconds < MOST_AGAIN_S

@@ -56,9 +56,9 @@ def check(worker: Worker, kernel: Kernel, statement: str, limit_s: float | None 
 def test_what_it_writes_elsewhere_is_seen(worker: Worker, kernel: Kernel) -> None:
     assert check(worker, kernel, "")["ok"]
     for statement, says in (
-        ("p0[-1] = 1;", "writes outside of buffer 0"),
-        ("p0[24] = 1;", "writes outside of buffer 0"),
-        ("((__global float *)p1)[0] = 99;", "changes buffer 1, an input"),
+        ("p0[-1] = 1;", "writes outside of buffer p0"),
+        ("p0[24] = 1;", "writes outside of buffer p0"),
+        ("((__global float *)p1)[0] = 99;", "changes buffer p1, an input"),
     ):
         answer = check(worker, kernel, statement)
         assert not answer["ok"] and says in answer["text"]

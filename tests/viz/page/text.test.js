@@ -58,7 +58,7 @@ Deno.test("a time has one text wherever it stands", () => {
     /** @type {unknown} */ (timing)
   );
   assert.equal(medianText(row), "1.73 ms ± 6.2%");
-  assert.equal(medianText({ ...row, had: 0.5 }), "~1.73 ms busy");
+  assert.equal(medianText({ ...row, had: 0.5 }), "1.73 ms busy");
 });
 
 Deno.test("a short time has the reason of its doubt in place of the spread", () => {

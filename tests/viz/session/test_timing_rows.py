@@ -24,7 +24,7 @@ def test_a_disturbed_time_is_not_exact() -> None:
     row = timing_row(samples, Estimates(1000, 0), "LLVM", "f32", busy=42.0)
     assert (row.median_s, row.had, row.samples) == (pytest.approx(0.015), 0.05, [0.015])
     text = timing_text(row, SPEEDS)
-    assert text.startswith("~15 ms busy") and "of peak" not in text
+    assert text.startswith("15 ms busy") and "of peak" not in text
     assert text.endswith("the machine is busy: the kernel had 5.0% of a core")
 
 

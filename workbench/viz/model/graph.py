@@ -251,4 +251,9 @@ def style_rules() -> str:
 
 def kind_rows() -> dict[str, KindRow]:
     """Return a row for every kind, by name."""
-    return {kind.name: KindRow(kind.badge, kind.words, kind.caption) for kind in AxisType}
+    return {
+        kind.name: KindRow(
+            kind.badge, kind.words, f"{kind.caption}; named {kind.letter}0, {kind.letter}1"
+        )
+        for kind in AxisType
+    }

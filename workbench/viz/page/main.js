@@ -60,6 +60,7 @@ function start(app, el, panels, boards) {
    * @type {Changes} */
   let missed = new Set([...Object.keys(app.view), "record", "live", "status", "hover", "pending"]);
   app.root = root;
+  root.addEventListener("fullscreenchange", () => app.changed("full"));
   measureHost(root, el);
   el.append(root);
   app.arrangements.measure(root.clientWidth || innerWidth);

@@ -1239,11 +1239,12 @@ export interface EditedCode {
 }
 
 /**
- * The trial of a typed rule in words, and the variant with the rule (null: it is wrong, and
- * was not applied).
+ * The trial of a typed rule in words, whether the first of them say that the rule is wrong,
+ * and the variant with the rule (null: it is wrong, and was not applied).
  */
 export interface RuleTrialReply {
   words: Array<string>;
+  is_wrong: boolean;
   variant: number | null;
 }
 

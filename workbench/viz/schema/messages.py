@@ -61,10 +61,11 @@ class EditedCode(Struct, forbid_unknown_fields=True):
 
 
 class RuleTrialReply(Struct, forbid_unknown_fields=True):
-    """The trial of a typed rule in words, and the variant with the rule (null: it is wrong, and was
-    not applied)."""
+    """The trial of a typed rule in words, whether the first of them say that the rule is wrong, and
+    the variant with the rule (null: it is wrong, and was not applied)."""
 
     words: list[str]
+    is_wrong: bool
     variant: int | None
 
 

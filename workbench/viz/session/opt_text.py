@@ -369,8 +369,7 @@ def run_name() -> str:
 def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
     """Return a timing as text, with its spread, its speed, and its share of the peak of `speeds` if
     it has one: "13 ms ± 12%, cold 14 ms ± 3%, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
-    about = "" if row.had is None else "~"
-    parts = [f"{about}{seconds_text(row.median_s)} {spread_text(row)}"]
+    parts = [f"{seconds_text(row.median_s)} {spread_text(row)}"]
     if row.cold_s is not None:
         spread = "" if row.cold_spread is None else f" {within_text(row.cold_spread)}"
         parts.append(f"cold {seconds_text(row.cold_s)}{spread}")
@@ -393,14 +392,14 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
 
 def spread_text(row: TimingRow) -> str:
     """Return the spread of a median as text: the greater of those within its samples and over
-    several measurements; "once" for a single sample, "busy" if it was disturbed."""
+    several measurements; "1 run" for a single sample, "busy" if it was disturbed."""
     if row.had is not None:
         return "busy"
     if row.medians:
         medians = row.median_s, *row.medians
         half_range = (max(medians) - min(medians)) / 2 / row.median_s
         return within_text(max(row.spread, half_range))
-    return "once" if len(row.samples) < 2 else within_text(row.spread)
+    return "1 run" if len(row.samples) < 2 else within_text(row.spread)
 
 
 def within_text(spread: float) -> str:

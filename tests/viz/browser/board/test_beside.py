@@ -22,7 +22,7 @@ from workbench.viz.session.session import Session
 
 BOXES = """(pane) => [...document.querySelectorAll(`[data-pane="${pane}"] .wb-g-node`)].map((box) =>
   [box.querySelector("title, text").textContent,
-   [..."+\u2212~"].find((sign) => box.querySelector(".wb-g-sign")?.textContent === sign) ?? ""])"""
+   [..."+\u2212≠"].find((sign) => box.querySelector(".wb-g-sign")?.textContent === sign) ?? ""])"""
 """The boxes of a graph: their first text, and their sign."""
 CUT = """() => [...document.querySelectorAll(".wb-player .wb-button")].filter((button) => {
   const [own, pane] = [button, button.closest(".wb-frame-body")].map((e) => e.getBoundingClientRect());
@@ -68,9 +68,9 @@ def test_graphs_loops_and_source_stand_in_pairs(live: LivePage, session: Session
         assert page.locator(NOW.format(pane)).is_visible()
     expect(page.locator(".wb-compare")).not_to_contain_text("kernel 1 of 1")
     boxes = [page.evaluate(BOXES, pane) for pane in ("graph@", "graph")]
-    assert "~" in signs(page, "graph@") & signs(page, "graph")
-    assert {sign for _, sign in boxes[0]} <= {"", "~", "\u2212"}, "nothing is new before"
-    assert {sign for _, sign in boxes[1]} <= {"", "~", "+"}, "nothing is gone now"
+    assert "≠" in signs(page, "graph@") & signs(page, "graph")
+    assert {sign for _, sign in boxes[0]} <= {"", "≠", "\u2212"}, "nothing is new before"
+    assert {sign for _, sign in boxes[1]} <= {"", "≠", "+"}, "nothing is gone now"
     axes = {axis.name for axis in session.kernels[0].axes}
     loops = texts(page, f"{BESIDE.format('loops')} .wb-loop .wb-code")
     assert axes <= set(loops), "the other variant's loops"
@@ -183,7 +183,7 @@ def test_another_device_stands_beside_this_one(live: LivePage, session: Session)
     assert "work-item" in parallel[0] and parallel[1] == "1 thread"
     tabs = texts(page, f"{BESIDE.format('code')} [role=tab]")
     assert "CUDA" in tabs and "CUDA" not in texts(page, f"{NOW.format('code')} [role=tab]")
-    assert signs(page, "graph@") == {"", "~"} or "\u2212" in signs(page, "graph@")
+    assert signs(page, "graph@") == {"", "≠"} or "\u2212" in signs(page, "graph@")
     assert session.device == plain(session.record)["device"] == "LLVM"
     # its panes ask for nothing: their record has all
     assert not [r for r in live.answer() if r["do"] != "ping"]
@@ -280,7 +280,7 @@ def test_a_variant_of_a_file_stands_beside(
     assert page.input_value(path) == ""
     plans.select_option(label="file: softmax.json")
     live.answer("compare")
-    assert texts(page, "[data-key='its variant'] option")[0] == "these opts there"
+    assert texts(page, "[data-key='its variant'] option")[0] == "with the same opts"
     page.select_option("[data-key='its variant']", label="its own: mine of max+exp")
     live.answer("compare")
     assert page.locator("[data-key='variant beside']").count() == 0, "it has no say now"
@@ -294,7 +294,7 @@ def test_a_variant_of_a_file_stands_beside(
     page.select_option("[data-key='device beside']", label="on CUDA:H100")
     live.answer("compare")
     assert cells(page, "kernel")["device"] == ["CUDA:H100", session.device]
-    page.select_option("[data-key='its variant']", label="these opts there")
+    page.select_option("[data-key='its variant']", label="with the same opts")
     live.answer("compare")
     assert cells(page, "kernel").get("device") is None, "on this page's device again"
     expect(page.locator("[data-key='variant beside']")).to_be_visible()

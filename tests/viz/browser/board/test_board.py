@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.viz.browser.browser import drawn, leave, opened, shown
 from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import Record, focused, keys
+from tests.viz.browser.scans.records import many_kernels
 from tests.viz.record.support import exported, plain
 from tests.viz.session.support import done, session_of
 from tests.viz.support import matmul, softmax
@@ -193,6 +194,30 @@ def test_a_border_is_dragged_moved_by_arrows_and_evened(page: Any) -> None:
     inner.dblclick()
     even = page.evaluate(BOXES)
     assert abs(even["graph"][3] - even["opts"][3]) <= 2
+
+
+def test_a_long_list_of_kernels_has_what_results_leave(browser: Any, tmp_path: Path) -> None:
+    """The height goes where the contents are; a border that is moved stays where it is put."""
+    record = many_kernels()
+    for page in shown(browser, tmp_path, exported(record)):
+        page.set_viewport_size({"width": 1400, "height": 1500})
+        drawn(page)
+        boxes = page.evaluate(BOXES)
+        column = boxes["kernels"][3] + boxes["results"][3] + boxes["lines"][3]
+        inside = page.locator(".wb-kernels").evaluate("(e) => e.scrollHeight - e.clientHeight")
+        assert inside == 0 and boxes["kernels"][3] > 0.34 * column, "all of them are seen"
+        page.set_viewport_size({"width": 1400, "height": 700})
+        drawn(page)
+        short = page.evaluate(BOXES)
+        column = short["kernels"][3] + short["results"][3] + short["lines"][3]
+        assert short["kernels"][3] >= 0.33 * column, "its share, where results are long, too"
+        page.focus("[data-key=divider-kernels-results]")
+        keys(page, "ArrowDown ArrowDown ArrowDown ArrowDown")
+        drawn(page)
+        moved = page.evaluate(BOXES)
+        both = short["kernels"][3] + short["results"][3]
+        grown = moved["kernels"][3] - short["kernels"][3]
+        assert grown == pytest.approx(0.08 * both, abs=4)
 
 
 def test_what_the_reader_arranges_stays_until_it_is_reset(page: Any) -> None:

@@ -234,3 +234,30 @@ def test_each_variant_is_copied_as_python_from_its_row(
             assert page.evaluate("copied") == record["variants"][place]["python"]
             rows.nth(0).click()
             page.evaluate("window.copied = null")
+
+
+def test_as_text_is_where_the_reader_types_next(
+    browser: Any, session: Session, tmp_path: Path
+) -> None:
+    with LivePage(browser, tmp_path, session) as live:
+        live.answer()
+        live.page.click("[data-key=variant-1]")
+        live.page.click("[data-key=opts-as]")
+        assert focused(live.page) == "paste"
+
+
+def test_a_refused_list_is_gone_once_another_variant_is_selected(
+    browser: Any, session: Session, tmp_path: Path
+) -> None:
+    with LivePage(browser, tmp_path, session) as live:
+        page = live.page
+        live.answer()
+        page.click("[data-key=variant-0]")
+        for text, left in (('UPCAST("g9", 7)', ""), ('UPCAST("g1", 2)', 'UPCAST("g1", 2)')):
+            page.fill("[data-key=paste]", text)
+            live.answer("opts")
+            page.click("[data-key=variant-1]")
+            live.answer()
+            page.click("[data-key=variant-0]")
+            live.answer()
+            assert page.input_value("[data-key=paste]") == left

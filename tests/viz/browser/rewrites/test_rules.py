@@ -122,6 +122,7 @@ def test_a_rule_that_is_typed_is_tested_and_tried(
             outcome = page.locator(".wb-rules-outcome")
             assert "it is wrong for float16: with x = " in outcome.inner_text()
             assert "it was not applied" in outcome.inner_text()
+            assert "it is wrong" in page.inner_text(".wb-rules-outcome .wb-bad")
             field.fill("x - 1 ->")
             field.press("Enter")
             live.answer("try_rule")
@@ -133,7 +134,11 @@ def test_a_rule_that_is_typed_is_tested_and_tried(
             words = outcome.inner_text()
             assert "both sides agree on" in words and "it fired 1 time" in words
             assert words.startswith("right: 64 of 64 elements")
-            assert any(line.startswith("+") and line.endswith(";") for line in words.splitlines())
+            assert any(re.match(" *[+].*;$", line) for line in words.splitlines())
+            assert page.locator(".wb-rules-outcome .wb-good").count() == 1
+            own = page.locator(".wb-rules-row").first
+            assert own.inner_text().split("\n")[:2] == ["1", "x * 2 -> x + x"], "it is listed"
+            assert "× 1" in page.inner_text(".wb-rules-card .wb-rules-uses"), "with its uses"
             row = session.record.variants[-1]
             assert row.rules_off == ["x * 2 -> x + x"] and row.check is not None and row.check.ok
             assert page.faults == []

@@ -3,6 +3,7 @@ lists all words and keys. More states are in scans/."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.viz.browser.scans.scan import unexplained
 from tests.viz.record.support import exported, plain
 from tests.viz.support import array, matmul, softmax
 from workbench.viz import Exploration, explore
+from workbench.viz.glossary import TERMS
 from workbench.viz.record.record import build
 
 UNFOLD = "() => document.querySelectorAll('.wb-fold').forEach((e) => e.open = true)"
@@ -85,6 +87,34 @@ def test_the_scan_sees_what_nothing_explains(page: Any) -> None:
     assert [text.split(" in ")[0] for text in reported] == ["i", "qzx"]
 
 
+COUNTED = r"""() => [...document.querySelectorAll(".wb *")].filter((e) =>
+    e.getClientRects().length && !e.closest(".wb-code-body, .wb-source, .wb-words-sheet, svg"))
+  .flatMap((e) => [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data))
+  .flatMap((text) => [...text.matchAll(/(?:^|[\s(])\d[\d,.]* ([a-z][a-z-]{2,})/g)].map((m) => m[1]))"""
+"""Returns what the texts of a page count, short or long: "copies" of "1 kernel, 3 copies"."""
+EVERYDAY = frozenset("""
+    bytes cores decisions differ element elements fired kernel kernels legal line lines more not of
+    operations possible reasons row rows run runs see steps thread threads times value values
+    variants asin bits changes elsewhere negative operation units where
+""".split())  # fmt: skip
+
+
+def test_what_is_counted_has_a_row(browser: Any, timed: Record, tmp_path: Path) -> None:
+    """A tooltip on a long text may explain another part of it; `?` has a row for each noun."""
+    listed = " ".join(word.lower() for group in TERMS.values() for word in group)
+    known = set(re.findall("[a-z-]+", listed)) | EVERYDAY
+    seen = set()
+    for page in shown(browser, tmp_path, exported(timed)):
+        for steps in LOOKS:
+            page.focus(".wb")
+            keys(page, steps)
+            drawn(page)
+            page.evaluate(UNFOLD)
+            seen |= set(page.evaluate(COUNTED))
+    assert "copies" in seen, "a scan of nothing would find nothing"
+    assert {word for word in seen if not {word, word.removesuffix("s")} & known} == set()
+
+
 LOOKS = ("1", "2", "j j", "g", "3", "s j j", "s 4", "5")
 """Keys that lead through the modes, a step, a whole graph and the film."""
 
@@ -95,7 +125,10 @@ def test_the_sheet_has_words_and_keys(page: Any) -> None:
     sheet = page.get_by_role("dialog", name="words and keys")
     assert sheet.locator("kbd").count() > 20
     terms = sheet.locator("dt").all_inner_texts()
-    assert {"±", "≈", "~", "UPCAST", "decide", "SINK"} <= set(terms)
+    assert {"±", "≈", "~", "*", "UPCAST", "decide", "SINK"} <= set(terms)
+    page.keyboard.type("use 5 of 5")
+    assert "use" in texts(page, ".wb-words-sheet dt"), "as it stands in the page, with its numbers"
+    page.fill(".wb-words-sheet input", "")
     page.keyboard.type("roofline")
     assert texts(page, ".wb-words-sheet dt")[0] == "roofline"
     page.click("[data-key=help-loops]")

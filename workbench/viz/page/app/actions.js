@@ -244,10 +244,13 @@ export function copyVariant(app, { name, python }) {
   else notify(app, `${cut(name, 40)} has no Python yet: select it first`);
 }
 
+/** Whether something is shown in full screen. */
+export const isFull = () => document.fullscreenElement !== null;
+
 /** Show one pane of the page alone, or all of them again.
  * @param {App} app */
 export function toggleFull(app) {
-  if (document.fullscreenElement) document.exitFullscreen();
+  if (isFull()) document.exitFullscreen();
   else {
     app.root?.requestFullscreen?.()
       .catch(() => notify(app, "the browser does not allow full screen here"));

@@ -9,6 +9,7 @@ import {
   act,
   canAsk,
   goTo,
+  isFull,
   listedVariants,
   NEEDS_PYTHON,
   notify,
@@ -19,7 +20,15 @@ import {
 import { meaningOf } from "./glossary.js";
 import { button, chooser, failure, hasAny, lineButton, tab, timeButton } from "./pieces.js";
 import { firstLanguage } from "./store.js";
-import { briefTiming, inOneRun, isBusy, percent, real, spreadText, timingText } from "./timing.js";
+import {
+  APART,
+  briefTiming,
+  inOneRun,
+  percent,
+  real,
+  spreadText,
+  timingText,
+} from "./timing.js";
 
 /** @import { DeviceRow, MachineRow, ProgressRow, TimingRow } from "../record.d.ts" */
 /** @import { Layout } from "../board/layouts.js" */
@@ -53,7 +62,10 @@ export function header(app, layouts) {
         { class: "wb-title" },
         recordText(expr.text, "wb-expr"),
         expr.line !== null && lineButton(app, expr.line),
-        h("bdi", { class: "wb-words wb-quiet", "data-term": "kernels" }, app.record.headline),
+        h("bdi", {
+          class: "wb-words wb-quiet",
+          title: ["kernels", "copies"].map((word) => meaningOf(app.record, word)).join("\n"),
+        }, app.record.headline),
       ),
       deviceField(device, devices, machineText(machine), !canAsk(app)),
       tabs,
@@ -81,9 +93,9 @@ const pageTools = (app) =>
       title: "the page, pictures, Markdown, Python, a link",
       name: "export",
     }),
-    button(app, "full", () => toggleFull(app), {
+    button(app, isFull() ? "leave full screen" : "full", () => toggleFull(app), {
       key: "F",
-      title: "full screen",
+      title: isFull() ? "the page below its cell again" : "full screen",
       name: "full",
     }),
     button(app, "?", () => app.select({ help: !app.view.help, exporting: false }), {
@@ -104,6 +116,7 @@ const HEADER_CHANGES = [
   "board",
   "columns",
   "pending",
+  "full",
 ];
 
 /** The selected kernel and variant, as selectors, and the button that times it, while Results are out
@@ -315,7 +328,7 @@ function speedLine(app) {
   const arrow = h("span", {
     class: "wb-quiet",
     title: apart ? "timed separately: the machine may have been slower or faster" : null,
-  }, apart ? "~→" : "→");
+  }, apart ? `${APART}→` : "→");
   const others = realTimes(app.record.baselines).map(({ name, timing }) => speed(name, timing));
   const el = h("div", {
     class: "wb-speed",
@@ -341,7 +354,7 @@ function speed(name, timing) {
     { title: (timing.doubts ?? []).join("; ") || null },
     recordText(name, "wb-quiet", 24),
     " ",
-    h("b", {}, isBusy(timing) && "~", secondsText(timing.median_s)),
+    h("b", {}, secondsText(timing.median_s)),
     h("span", { class: "wb-quiet" }, ` ${spreadText(timing)}`),
   );
 }

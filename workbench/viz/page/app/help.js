@@ -102,7 +102,10 @@ const groupButton = (app, name, chosen, choose) =>
  * @param {Group} group
  * @param {string} query */
 function helpGroup({ name, rows }, query) {
-  const fitting = rows.filter(({ word, meaning }) => hasWords(`${word} ${meaning} ${name}`, query));
+  const named = query.replace(/(?<![\p{L}_])\d[\d.,]*/gu, " "); // "use 5 of 5", as it stands in the page
+  const fitting = rows.filter(({ word, meaning }) =>
+    hasWords(`${word} ${meaning} ${name}`, named.trim() ? named : query)
+  );
   if (!fitting.length) return null;
   return h(
     "section",

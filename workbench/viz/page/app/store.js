@@ -123,6 +123,9 @@ export class App {
   /** @type {Changes} */
   #changes = new Set();
   #isHeld = false;
+  /** What waits until all changes are shown.
+   * @type {(() => void)[]} */
+  #afterwards = [];
 
   /** `send(message)` reaches Python, null in a page without it; `keep` gets each view, and `file`
    * returns the parts of the page as a file; records from Python lack the `constants`.
@@ -154,6 +157,13 @@ export class App {
     names.forEach((name) => this.#changes.add(name));
   }
 
+  /** Do something once all changes are shown, which a pressed pointer delays.
+   * @param {() => void} actOn */
+  onceShown(actOn) {
+    if (this.#changes.size) this.#afterwards.push(actOn);
+    else actOn();
+  }
+
   /** While the pointer is pressed nothing is redrawn, or the click would miss its target.
    * @param {boolean} isPressed */
   hold(isPressed) {
@@ -166,6 +176,7 @@ export class App {
     const changes = this.#changes;
     this.#changes = new Set();
     this.#listeners.forEach((listener) => listener(changes));
+    this.#afterwards.splice(0).forEach((actOn) => actOn());
   }
 
   // the selection

@@ -11,6 +11,8 @@ export const real = (timing) => Boolean(timing && !timing.emulator && !timing.ma
 
 /** Stands where other programs had the kernel's cores in every sample: such a time is no time. */
 export const BUSY = "busy";
+/** Stands where there is one sample, and so no spread. */
+export const ONE_RUN = "1 run";
 const NOT_COMPARED = "the machine is busy: not compared";
 
 /** Whether a timing has no undisturbed sample.
@@ -24,7 +26,7 @@ export function spreadText({ spread, samples, median_s, medians = [], had = null
   if (had !== null) return BUSY;
   const [least, most] = ends(median_s, medians);
   if (medians.length) return withinText(Math.max(spread, (most - least) / 2 / median_s));
-  return samples.length < 2 ? "once" : withinText(spread);
+  return samples.length < 2 ? ONE_RUN : withinText(spread);
 }
 
 /** The least and the greatest of some medians.
@@ -42,10 +44,9 @@ export const percent = (fraction) =>
     ? "<0.1%"
     : `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
 
-/** "13.0 ms ± 12%"; "~1.73 ms busy": other programs disturbed every sample.
+/** "13.0 ms ± 12%"; "1.73 ms busy": other programs disturbed every sample.
  * @param {TimingRow} timing */
-export const medianText = (timing) =>
-  `${isBusy(timing) ? "~" : ""}${secondsText(timing.median_s)} ${spreadText(timing)}`;
+export const medianText = (timing) => `${secondsText(timing.median_s)} ${spreadText(timing)}`;
 
 /** "13.0 ms ± 12%", or "~1.73 ms, the machine is busy": where there is room for few words, the reason
  * of a doubt stands in place of the spread.
@@ -107,6 +108,9 @@ export function overlap(one, other, cold = false) {
   });
   return a[0] <= b[1] && b[0] <= a[1];
 }
+
+/** Stands before a time of another run, or of an earlier session: "~" is for predictions alone. */
+export const APART = "*";
 
 export const SAME = "no measurable difference";
 

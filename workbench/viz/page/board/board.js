@@ -239,16 +239,24 @@ export class Board {
       tree.way === "column" && isLeaf(part) && Boolean(part.fits)
     );
     const grows = isSeen.some((seen, i) => seen && !fits[i]);
+    const lender = fits.includes(true)
+      ? tree.parts.findIndex((part, i) => isSeen[i] && isLeaf(part) && Boolean(part.lends))
+      : -1;
     tree.parts.forEach((_, i) => {
       if (!parts[i]) return;
       const isFit = fits[i] && grows;
+      const share = tree.sizes[i].toFixed(3);
       const { style } = parts[i].el;
-      style.flex = isFit ? "0 1 auto" : `${tree.sizes[i].toFixed(3)} 1 0`;
-      style.maxHeight = isFit ? `${tree.sizes[i].toFixed(3)}%` : "";
+      // what fits, and what lends, grows up to its contents; else it is at most as high as its share
+      const shares = lender >= 0 && (isFit || i === lender);
+      style.flex = isFit && !shares ? "0 1 auto" : `${share} 1 0`;
+      style.maxHeight = shares ? "max-content" : isFit ? `${share}%` : "";
+      parts[i].el.toggleAttribute("data-fits", isFit);
     });
     borders.forEach((border, i) => {
       const isBetween = isSeen.slice(0, i + 1).some(Boolean) && isSeen[i + 1];
       border.hidden = !isBetween;
+      border.style.marginTop = i === lender ? "auto" : ""; // what nobody needs is above it
     });
     return isSeen.some(Boolean);
   }

@@ -142,7 +142,7 @@ export class Cell {
             tree: replaced(app.arrangements.tree, pane.name, value),
             large: null,
           });
-          queueMicrotask(() => focusChoice(app, value)); // once the board is built
+          app.onceShown(() => focusChoice(app, value));
         },
       },
       ...panes.filter(({ name }) => !name.endsWith(BESIDE)).map(option),

@@ -45,13 +45,14 @@ export function treeOf({ trees }, width) {
 export const stacks = ({ stacksAt = [] }, width) => width === "narrow" || stacksAt.includes(width);
 
 const FITS = { fits: true };
+const LENDS = { lends: true };
 const FOLDED = { isFolded: true };
 const NARROWER = [28, 40, 32]; // shares of three columns where there is less room
 
 /** Kernels, results and lines, at the left.
  * @param {{isFolded?: boolean}} [more] */
 const left = (more) => ({
-  ...column([34, 46, 20], leaf("kernels", FITS), "results", leaf("lines", FITS)),
+  ...column([34, 46, 20], leaf("kernels", FITS), leaf("results", LENDS), leaf("lines", FITS)),
   name: "left",
   ...more,
 });

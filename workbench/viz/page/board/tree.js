@@ -11,8 +11,9 @@
  * @typedef {"row" | "column"} Way */
 
 /** A pane. `fits`: it is as high as its contents, and at most as its share; the others fill what it
- * leaves.
- * @typedef {{pane: string, fits?: boolean} & Region} Leaf */
+ * leaves. `lends`: where it is higher than its contents, the fitting ones may be higher than their
+ * shares.
+ * @typedef {{pane: string, fits?: boolean, lends?: boolean} & Region} Leaf */
 
 /** @typedef {{way: Way, sizes: number[], parts: Tree[]} & Region} Split */
 
@@ -228,7 +229,7 @@ function bordered(tree, path, at, lengths, lengthOf) {
     const isHere = (/** @type {number} */ i) => i === before || i === after;
     const parts = split.parts.map((part, i) => {
       if (!isHere(i) || !isLeaf(part)) return part;
-      const { fits: _, ...rest } = part;
+      const { fits: _, lends: __, ...rest } = part;
       return rest;
     });
     const keeps = (/** @type {number} */ i) => !now[i] || "fits" in parts[i];
@@ -283,13 +284,14 @@ const recordOf = (value) => /** @type {Record<string, unknown>} */ (value);
 /** @type {(value: unknown, isKnown: (pane: string) => boolean, depth: number) => Tree | null} */
 function partOf(value, isKnown, depth) {
   if (typeof value !== "object" || value === null || depth > MOST_DEPTH) return null;
-  const { pane, fits, way, sizes, parts, name, isFolded } = recordOf(value);
+  const { pane, fits, lends, way, sizes, parts, name, isFolded } = recordOf(value);
   const region = {
     ...(typeof name === "string" && name.length < 20 && { name }),
     ...(isFolded === true && { isFolded }),
   };
   if (typeof pane === "string") {
-    return isKnown(pane) ? { pane, ...(fits === true && { fits }), ...region } : null;
+    const own = { ...(fits === true && { fits }), ...(lends === true && { lends }) };
+    return isKnown(pane) ? { pane, ...own, ...region } : null;
   }
   if (way !== "row" && way !== "column") return null;
   if (!Array.isArray(parts) || !Array.isArray(sizes)) return null;

@@ -154,4 +154,4 @@ export const widthIn = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 
 /** Signs tell new and removed nodes apart, too, not colour alone.
  * @param {GraphNode["state"]} state */
 export const stateSign = (state) =>
-  ({ new: "+", gone: "−", changed: "~", kept: "", waiting: "" })[state];
+  ({ new: "+", gone: "−", changed: "≠", kept: "", waiting: "" })[state];

@@ -317,5 +317,5 @@ const hoverText = ({ label, sub, hint, state, sign }) =>
 const SIGNS = {
   new: "+: new in this step",
   gone: "−: removed in this step",
-  changed: "~: its operands changed in this step",
+  changed: "≠: its operands changed in this step",
 };

@@ -138,10 +138,14 @@ function peakTogether(rows) {
 /** @type {TimeMark[]} */
 const MARKS = ["busy", "predicted", "earlier"];
 
-/** The newest time: "1.20 ms", or "~1.20 ms" where it has a mark; "" where it is unknown.
+/** The newest time: "1.20 ms"; "~1.20 ms" where it is predicted, "*1.20 ms" of an earlier session; ""
+ * where it is unknown.
  * @param {Work} work */
 export const workTime = ({ newest, mark }) =>
-  newest === null ? "" : `${mark ? "~" : ""}${secondsText(newest)}`;
+  newest === null ? "" : `${SIGNS[mark]}${secondsText(newest)}`;
+
+/** @type {Record<TimeMark, string>} */
+const SIGNS = { "": "", busy: "", predicted: "~", earlier: "*" };
 
 /** "12%", of the time of all kernels; "~12%" while some of these are timed, and others predicted; ""
  * where it is unknown.

@@ -80,14 +80,14 @@ def try_rule(session: LiveRecord, variant: int, text: str, language: str) -> Rul
         trial = applied(trial, session.kernels[variant], device, languages)
     changed = trial.kernel
     if changed is None or not trial.fired:
-        return RuleTrialReply(trial.words, None)
+        return RuleTrialReply(trial.words, trial.is_wrong, None)
     with session.lock:
         child = variants.variant_of(session, changed, variant)
         session.send_changes()
     if changed.has_data and not Device[device].is_elsewhere:
         with measurement.use_worker(session, [child]) as worker:
             measurement.check_variant(session, worker, child)
-    return RuleTrialReply(trial.words, child)
+    return RuleTrialReply(trial.words, trial.is_wrong, child)
 
 
 def compare(session: LiveRecord, last_record: PageRecord) -> None:

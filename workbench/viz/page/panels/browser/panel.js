@@ -2,7 +2,7 @@
 // with the expression, and its time. The run needs no Python, unless the record lacks the buffers.
 
 import { button, errorBox, hasAny, headingOf } from "../../app/pieces.js";
-import { withinText } from "../../app/timing.js";
+import { ONE_RUN, withinText } from "../../app/timing.js";
 import { h, recordText, refill } from "../../base/elements.js";
 import { countText, plural, secondsText } from "../../base/text.js";
 import { runCode, runOf } from "../../browser/run.js";
@@ -100,7 +100,7 @@ function timeText({ samples }) {
   const sorted = [...samples].sort((a, b) => a - b);
   const median = sorted[sorted.length >> 1];
   const spread = (sorted[sorted.length - 1] - sorted[0]) / 2 / median;
-  return `${secondsText(median)} ${samples.length < 2 ? "once" : withinText(spread)}`;
+  return `${secondsText(median)} ${samples.length < 2 ? ONE_RUN : withinText(spread)}`;
 }
 
 /** @param {NonNullable<Run["timing"]>} timing */

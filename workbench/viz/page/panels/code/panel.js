@@ -409,13 +409,16 @@ function codeBar(app, variant, code, edit) {
       "other languages",
       (language) => app.select({ language }),
     ),
-    h("span", { class: "wb-gap" }),
-    diffButton(app, variant),
-    button(app, "copy", () => code && copy(app, code.lines.join("\n"), code.language), {
-      name: "copy-code",
-      title: "the program as text",
-    }),
-    code && edit && mayEdit(app, code.language) && editButton(app, code, edit),
+    h(
+      "span",
+      { class: "wb-code-tools" },
+      diffButton(app, variant),
+      button(app, "copy", () => code && copy(app, code.lines.join("\n"), code.language), {
+        name: "copy-code",
+        title: "the program as text",
+      }),
+      code && edit && mayEdit(app, code.language) && editButton(app, code, edit),
+    ),
   ];
 }
 

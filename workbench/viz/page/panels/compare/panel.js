@@ -286,7 +286,7 @@ class Compare {
       "its variant",
       chooser(
         "its variant",
-        orNone("these opts there", own.map(([, name]) => `its own: ${name}`)),
+        orNone("with the same opts", own.map(([, name]) => `its own: ${name}`)),
         own.findIndex(([place]) => place === this.#beside.own),
         (i) => this.#set({ own: own[i]?.[0] ?? null, device: null }),
       ),

@@ -140,14 +140,18 @@ export class AccessPane {
     const grid = this.#show({
       name: "gpu-bank",
       label: "banks of the access",
-      rows: { count: count * height, columns: count, least: 6, most: 14, height: 7 },
+      rows: { count: count * height, columns: count, least: 6, most: 14, height: 9 },
       words: (cell) => {
         const words = wordsIn[bankOf(cell)];
         const listed = [...words.values()].map((element) => `${memory.name}[${element}]`);
         const one = isSlow[bankOf(cell)] ? `${words.size} words, one after the other: ` : "";
         return `bank ${bankOf(cell)}: ${one}${listed.join(", ") || "nothing"}`;
       },
-      look: (cell) => isDrawn(cell) ? { fill: isSlow[bankOf(cell)] ? "bad" : "accent" } : null,
+      look: (cell) => {
+        if (isDrawn(cell)) return { fill: isSlow[bankOf(cell)] ? "bad" : "accent" };
+        const isLowest = cell >= count * (height - 1); // that all banks are seen
+        return isLowest ? { fill: "bg", edge: "edge" } : null;
+      },
     });
     const each = bytes > width ? `${bytes} bytes of each work-item, ` : "";
     const passesText = parts.length > 1
@@ -160,7 +164,7 @@ export class AccessPane {
     return [
       h(
         "p",
-        { class: "wb-quiet", "data-term": "bank" },
+        { class: "wb-quiet", "data-term": "passes over the banks" },
         `warp ${first / steps.row.warp_lanes}: ${passesText}${conflicts}`,
       ),
       grid,

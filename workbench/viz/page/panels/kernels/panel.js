@@ -291,12 +291,16 @@ function kernelRow(app, row, all, toggle) {
         title: isDrawn ? aboutDrawn(app, row, work) : aboutKernel(app, row, work, module),
         onclick: isGroup ? () => toggle(row) : () => app.select({ kernel: i }),
       },
-      isGroup
-        ? h("b", { class: "wb-kernel-times" }, `${isOpen ? "▾" : "▸"} ${countOf(row)}`)
-        : kernelNumber(app, i),
-      phaseMark(phases, kernelColour(app.record, i)),
-      checkMark(app, places),
-      recordText(isDrawn ? ONLY_DRAW : title.join(" "), "wb-clip"),
+      h(
+        "span",
+        { class: "wb-kernel-what" },
+        isGroup
+          ? h("b", { class: "wb-kernel-times" }, `${isOpen ? "▾" : "▸"} ${countOf(row)}`)
+          : kernelNumber(app, i),
+        phaseMark(phases, kernelColour(app.record, i)),
+        checkMark(app, places),
+        recordText(isDrawn ? ONLY_DRAW : title.join(" "), "wb-clip"),
+      ),
       module && recordText(module, "wb-kernel-module wb-clip"),
       line && recordText(line.where, "wb-quiet wb-clip"),
       h("span", { class: "wb-figure wb-kernel-time" }, ...timeOf(work)),

@@ -5,10 +5,12 @@ import { act, canAsk, pinned, reference } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
 import {
+  APART,
   BUSY,
   coldSpread,
   inOneRun,
   isBusy,
+  ONE_RUN,
   overlap,
   real,
   spreadText,
@@ -34,17 +36,17 @@ export function timeCells(app, timing, hidden = false) {
   const s = app.view.cold ? timing.cold_s : timing.median_s;
   if (s === null) return h("span", { class: "wb-quiet wb-said" }, "not timed cold");
   const other = reference(app)?.timing;
-  const isOld = timing.earlier || isBusy(timing) || (real(other) && !inOneRun(timing, other));
+  const isOld = isApart(timing, other);
   return h(
     "span",
     { class: "wb-times" },
     h(
       "span",
       {
-        class: `wb-figure ${isOld ? "wb-stale" : ""}`,
+        class: `wb-figure ${isOld || isBusy(timing) ? "wb-stale" : ""}`,
         title: timingText(timing),
       },
-      isOld && "~",
+      isOld && h("span", { "data-term": APART }, APART),
       secondsText(s),
     ),
     h(
@@ -53,7 +55,7 @@ export function timeCells(app, timing, hidden = false) {
         ? { class: "wb-figure wb-quiet wb-spread wb-doubt-mark", title: busyTitle(app, timing) }
         : {
           class: "wb-figure wb-quiet wb-spread",
-          "data-term": timing.samples.length < 2 ? "once" : "±",
+          "data-term": timing.samples.length < 2 ? ONE_RUN : "±",
         },
       app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
@@ -66,6 +68,12 @@ export function timeCells(app, timing, hidden = false) {
  * @param {TimingRow} timing */
 const busyTitle = (app, { doubts = [] }) =>
   [...doubts, meaningOf(app.record, BUSY)].filter(Boolean).join(".\n\n");
+
+/** Whether a time is of another run than the pinned variant's, or of an earlier session.
+ * @param {TimingRow | null} timing
+ * @param {TimingRow | null | undefined} other */
+const isApart = (timing, other) =>
+  timing !== null && (timing.earlier || (real(other) && !inOneRun(timing, other)));
 
 /** The predicted time of a variant, and the ratio of the pinned one's to it.
  * @param {App} app
@@ -185,17 +193,14 @@ function timesHere(app, variant) {
   return [timing, ...elsewhere.filter(isHere)].filter(real);
 }
 
-/** The meaning of ~, its rows, and its remedy: the times that are of another run, or of an earlier
- * session, or of a busy machine.
+/** What the mark of stale times says, and their remedy.
  * @param {App} app */
 export function staleLine(app) {
   const { elsewhere, variants } = app.record;
   if (elsewhere) return null; // nothing is run there
   const reference = variants[pinned(app) ?? -1]?.timing;
-  const isApart = (/** @type {TimingRow} */ row) =>
-    row.earlier || (real(reference) && !inOneRun(row, reference));
   const ofKernel = app.variantsOf(app.view.kernel);
-  const apart = ofKernel.filter((i) => timesHere(app, i).some(isApart));
+  const apart = ofKernel.filter((i) => timesHere(app, i).some((row) => isApart(row, reference)));
   const busy = ofKernel.filter((i) => timesHere(app, i).some(isBusy));
   const places = ofKernel.filter((i) => apart.includes(i) || busy.includes(i));
   if (!places.length) return null;
@@ -210,8 +215,8 @@ export function staleLine(app) {
     { class: "wb-stale-line" },
     h(
       "span",
-      { class: "wb-quiet wb-small", "data-term": "~" },
-      `~ timed ${reasons.filter(Boolean).join(", or ")}`,
+      { class: "wb-quiet wb-small", "data-term": apart.length ? APART : BUSY },
+      `${apart.length ? `${APART} ` : ""}timed ${reasons.filter(Boolean).join(", or ")}`,
     ),
     button(app, app.pending("measure") ? "Timing…" : "Time these again", again, {
       python: true,

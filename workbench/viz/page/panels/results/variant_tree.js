@@ -97,7 +97,7 @@ function treeOf(app, label, rows) {
  * @param {number} variant */
 function nameVariant(app, variant) {
   goTo(app, variant);
-  queueMicrotask(() => { // once it is shown
+  app.onceShown(() => {
     const field = elementsOf(app.root ?? document, '.wb-identity [data-key="name"]')[0];
     field?.focus();
   });

@@ -137,7 +137,7 @@ export function pairedScene(timeline, k, pairing, lone, isFolded, closed) {
 const SIGNS = {
   new: "+: only on this side",
   gone: "−: only on this side",
-  changed: "~: it differs from its partner on the other side",
+  changed: "≠: it differs from its partner on the other side",
 };
 
 /** The mark of a node, which differs if an operand in its text does.

@@ -14,9 +14,12 @@ import { countUses, usesByRule } from "../../record/rule_uses.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Child } from "../../base/elements.d.ts" */
+/** @import { PageRecord } from "../../record.d.ts" */
 /** @import { Use } from "../../record/rule_uses.js" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { ListedRule } from "./section.d.ts" */
+
+/** @typedef {ListedRule & {is_fixed?: boolean}} OwnRule */
 
 /** @satisfies {PanelRow} */
 export const panel = {
@@ -93,8 +96,9 @@ class Rules {
   /** @param {Changes} changes */
   update(changes) {
     const { app } = this;
-    const [rows, uses] = this.#filledWith;
-    const isOther = rows !== this.rows() || uses !== usesByRule(app.record);
+    const [rows, uses, own] = this.#filledWith;
+    const isOther = rows !== this.rows() || uses !== usesByRule(app.record) ||
+      own !== ownRules(app.record, this.rows()).join("\n");
     const isNews = hasAny(changes, "record", "variant", "kernel", "live", "pending", "failure");
     if (isOther || changes.has("variant")) this.#fill();
     if (changes.has("rule")) this.#mark();
@@ -132,10 +136,29 @@ class Rules {
       text,
       language: app.view.language,
     });
-    const { words = [], variant: child = null } = reply?.result ?? {};
-    const lines = words.map((line) => h("div", {}, h("code", {}, line)));
-    const verdict = child === null ? null : rowAt(app.record.variants, child)?.check;
-    refill(this.outcome, verdict && h("p", {}, h("b", {}, verdict.text)), ...lines);
+    const { words = [], is_wrong: isWrong = false, variant: child = null } = reply?.result ?? {};
+    const lines = words.map((line, at) =>
+      h("div", { class: isWrong && !at ? "wb-bad" : null }, h("code", {}, line))
+    );
+    const row = child === null ? null : rowAt(app.record.variants, child);
+    const verdict = row?.check;
+    refill(
+      this.outcome,
+      verdict && h("p", { class: verdict.ok ? "wb-good" : "wb-bad" }, h("b", {}, verdict.text)),
+      ...lines,
+    );
+    const rule = row?.rules_off.at(-1);
+    if (rule) app.select({ rule }); // its card has the places where it fired
+  }
+
+  /** The reader's own rules, then those of the package. */
+  #listed() {
+    const { record } = this.app;
+    const uses = usesByRule(record);
+    return [
+      ...ownRules(record, this.rows()).map((name) => ownRow(record, name, uses.get(name) ?? [])),
+      ...this.rows(),
+    ];
   }
 
   focus() {
@@ -144,7 +167,7 @@ class Rules {
   }
 
   #chosen() {
-    return this.rows().find(({ name }) => name === this.app.view.rule) ?? null;
+    return this.#listed().find(({ name }) => name === this.app.view.rule) ?? null;
   }
 
   /** @returns {HTMLElement | null} */
@@ -155,14 +178,16 @@ class Rules {
 
   #fill() {
     const { app, query, firedOnly } = this;
-    const rows = this.rows();
+    const rows = this.#listed();
     const uses = usesByRule(app.record);
-    this.#filledWith = [rows, uses];
+    const own = ownRules(app.record, this.rows());
+    this.#filledWith = [this.rows(), uses, own.join("\n")];
     const isUsed = (/** @type {ListedRule} */ { name }) => Number(uses.has(name));
+    const rank = (/** @type {ListedRule} */ row) => own.includes(row.name) ? 2 : isUsed(row);
     const shown = rows.filter((row) =>
       hasWords(`${row.name} ${row.doc} ${row.passes.join(" ")} ${row.file} ${row.set}`, query) &&
       (!firedOnly || isUsed(row))
-    ).sort((a, b) => isUsed(b) - isUsed(a)); // those that fired first, each half in its order
+    ).sort((a, b) => rank(b) - rank(a)); // the reader's, then those that fired, each in their order
     const isRecorded = app.record.passes.length > 0;
     const fired = rows.filter(({ name }) => uses.has(name)).length;
     refill(
@@ -175,7 +200,9 @@ class Rules {
         }, isRecorded ? `${rows.length}, of which ${fired} fired` : String(rows.length)),
       ),
     );
-    const items = shown.map((row) => ruleItem(app, row, countUses(uses.get(row.name) ?? [])));
+    const items = shown.map((row) =>
+      ruleItem(app, row, countUses(uses.get(row.name) ?? []), own.includes(row.name))
+    );
     const none = h("p", { class: "wb-quiet", role: "status" }, "nothing found");
     refill(this.list, items.length ? walkable("listbox", "rules", {}, ...items) : none);
   }
@@ -199,12 +226,40 @@ class Rules {
   }
 }
 
+/** The rules that the reader typed: variants have them, and the list of the package lacks them.
+ * @param {PageRecord} record
+ * @param {ListedRule[]} rows
+ * @returns {string[]} */
+function ownRules({ variants }, rows) {
+  const known = new Set(rows.map(({ name }) => name));
+  const names = variants.flatMap(({ deleted, rules_off: names }) => deleted ? [] : names);
+  return [...new Set(names)].filter((name) => known.size && !known.has(name));
+}
+
+/** A typed rule as the list has the others.
+ * @param {PageRecord} record
+ * @param {string} name
+ * @param {Use[]} uses
+ * @returns {OwnRule} */
+const ownRow = ({ passes }, name, uses) => ({
+  name,
+  text: "a rule of your own",
+  doc: "",
+  set: "",
+  file: "",
+  line: 0,
+  passes: [...new Set(uses.map(({ pass }) => passes[pass].name))],
+  examples: [],
+  is_fixed: true, // it is in its variant; another variant is without it
+});
+
 /** A rule in a line: how often it fired, its name, its text.
  * @param {App} app
  * @param {ListedRule} row
- * @param {number} count */
-function ruleItem(app, { name, doc, text, passes }, count) {
-  const isOff = isRuleOff(app, name);
+ * @param {number} count
+ * @param {boolean} isOwn */
+function ruleItem(app, { name, doc, text, passes }, count, isOwn) {
+  const isOff = !isOwn && isRuleOff(app, name);
   return h(
     "div",
     {
@@ -228,7 +283,7 @@ const MOST_PASSES = 40;
 
 /** The card of a rule.
  * @param {App} app
- * @param {ListedRule | null} row
+ * @param {OwnRule | null} row
  * @returns {Child[]} */
 function ruleCard(app, row) {
   const failed = failure(app, "rewrites");
@@ -241,8 +296,12 @@ function ruleCard(app, row) {
     ruleHead(app, row),
     row.doc && h("p", { class: "wb-rules-doc" }, recordText(row.doc, "", 1500)),
     row.text && h("pre", { "data-term": "rule" }, recordText(row.text, "", 1000)),
-    ruleCode(app, row),
-    h("p", { class: "wb-quiet", "data-term": "passes of a rule" }, `in ${row.passes.join(", ")}`),
+    row.file && ruleCode(app, row),
+    h(
+      "p",
+      { class: "wb-quiet", "data-term": "passes of a rule" },
+      row.passes.length > 0 && `in ${row.passes.join(", ")}`,
+    ),
     ...usesTable(app, row.name),
     ...exampleRows(row),
   ];

@@ -62,11 +62,24 @@ export class OptsDrafts {
     return draft;
   }
 
-  /** Discard a draft.
+  /** Discard a draft, and show the variant's own list.
    * @param {VariantRow} variant */
   reset(variant) {
-    this.#drafts.delete(variant);
+    this.forget(variant);
     this.app.changed("optlist");
+  }
+
+  /** Discard a draft.
+   * @param {VariantRow} variant */
+  forget(variant) {
+    this.#drafts.delete(variant);
+  }
+
+  /** Whether Python refused a list that was edited.
+   * @param {VariantRow} variant */
+  hasFailed(variant) {
+    const { error, opts } = this.of(variant);
+    return this.has(variant) && (error !== null || opts.some(({ because }) => because));
   }
 
   /** Ask Python about a list; only the last answer counts. Unsent text stays.

@@ -23,8 +23,13 @@ export function optsRow(app) {
   const el = h("div", { class: "wb-foot" });
   const drafts = new OptsDrafts(app);
   let asText = false; // without opts, a list can only be typed
+  /** The variant that was shown last.
+   * @type {VariantRow | null} */
+  let last = null;
   const update = () => {
     const variant = app.variant();
+    if (last && last !== variant && drafts.hasFailed(last)) drafts.forget(last);
+    last = variant;
     el.hidden = !variant;
     if (!variant) return;
     const shown = { app, drafts, variant };
@@ -32,7 +37,7 @@ export function optsRow(app) {
     const turn = () => {
       asText = !isText;
       app.changed("optlist");
-      if (asText) queueMicrotask(() => elementsOf(el, "[data-key=paste]")[0]?.focus());
+      if (asText) app.onceShown(() => elementsOf(el, "[data-key=paste]")[0]?.focus());
     };
     refill(
       el,
@@ -84,7 +89,7 @@ function optKeys(app, drafts, el) {
   };
   /** @type {(variant: VariantRow, place: number) => void} */
   const focusSoon = (variant, place) =>
-    queueMicrotask(() => { // once the list is shown
+    app.onceShown(() => {
       const chips = elementsOf(el, "[data-chip]");
       const last = drafts.of(variant).opts.length - 1;
       focusItem(chips[0]?.closest("[data-walk]"), chips[Math.max(0, Math.min(place, last))]);
