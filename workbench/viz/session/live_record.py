@@ -272,11 +272,18 @@ class LiveRecord:
             if patch is not None:
                 self.broadcast(self._message_of(patch))
 
-    def status(self, task: str | None, step: int = 0, total: int = 0, text: str = "") -> None:
+    def status(
+        self,
+        task: str | None,
+        step: int = 0,
+        total: int = 0,
+        text: str = "",
+        is_asked: bool = False,
+    ) -> None:
         """Send the progress of a task: `step` of `total`; None: no task runs. Of work in the
-        background it is sent only while that takes long."""
+        background that the reader did not ask for it is sent only while that takes long."""
         now = time.monotonic()
-        since = _UNASKED_SINCE.get()
+        since = None if is_asked else _UNASKED_SINCE.get()
         if since is not None:
             is_early = now - max(since, self._noticed_s) < QUIET_S
             if is_early if task is not None else not self._has_notice:

@@ -190,6 +190,34 @@ def test_default_opts_are_those_of_a_device(nothing_saved: Path) -> None:
         assert auto.cost is None, "it is not asked for on another device"
 
 
+def test_a_device_comes_step_by_step_the_default_opts_before_machine_code(
+    nothing_saved: Path,
+) -> None:
+    """With a count of the steps: machine code of a machine that is not here takes long."""
+    a, b = array(16, 8), array(8, 12)
+    with session_of(explore((a @ b).relu())) as session:
+        page, seen = Page(session), []
+
+        def receive(message: Any) -> None:
+            Page.receive(page, message)
+            if page.messages[-1].get("status"):
+                names = [row["name"] for row in page.record["variants"]]
+                seen.append((page.messages[-1]["status"], f"auto on {GPU}" in names))
+
+        page.receive = receive  # type: ignore[method-assign]
+        done(session, "device", name=GPU)
+        finish_jobs(session.jobs)
+        steps = [(row["done"], row["total"], row["text"], is_there) for row, is_there in seen]
+        assert steps[:-1] == [
+            (0, 5, "source", False),
+            (1, 5, "default opts", False),
+            (2, 5, "machine code", True),
+            (3, 5, "machine code with default opts", True),
+            (4, 5, "passes with default opts", True),
+        ]
+        assert seen[-1][0]["task"] is None
+
+
 def test_variants_that_nobody_selected_are_predicted_too() -> None:
     a, b = array(16, 8), array(8, 12)
     with session_of(explore((a @ b).relu())) as session:

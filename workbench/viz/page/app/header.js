@@ -449,6 +449,9 @@ function restoring(app) {
   );
 }
 
+/** The task that goes on after a stop: the page shows another device already. */
+const CHOSEN = "device";
+
 /**
  * @param {App} app
  * @param {ProgressRow} status */
@@ -458,8 +461,11 @@ function progress(app, { task, done, total, text }) {
     { class: "wb-notice wb-progress", "data-term": "progress" },
     h("b", {}, recordText((task ?? "").replaceAll("_", " "))),
     // it stands before elements that change its width, so that it stays in place
-    button(app, "Stop", () => stop(app), { python: true }),
+    task !== CHOSEN && button(app, "Stop", () => stop(app), { python: true }),
     h("progress", { max: total || 1, value: total ? done : null, "aria-label": task }),
-    recordText(text || (total ? `${done} of ${total}` : "")),
+    recordText(
+      [task === CHOSEN && `${done + 1} of ${total}:`, text || (total ? `${done} of ${total}` : "")]
+        .filter(Boolean).join(" "),
+    ),
   );
 }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -317,20 +318,46 @@ def _require(info: DeviceInfo) -> None:
 
 
 def _prefetch_device(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
-    """Add what is known of a device without running kernels: code for a machine that is not here,
-    default opts if the device has its own, and predicted times."""
-    yield from prefetch_code(session)
-    if not shares_default_opts(info.name, session.recorder.exploration.device):
-        for kernel in session.record.kernels[:MOST_KERNELS]:
-            with session.lock:
-                if session.device != info.name:
-                    return
-                _add_auto(session, kernel.root)
-                session.send_changes()
+    """Add what is known of a device without running kernels, with its progress: sources, default
+    opts and machine code of the first kernels, then predicted times."""
+    works = [*_works_of_device(session, info)]
+    try:
+        for number, (text, work) in enumerate(works):
+            if session.device != info.name:
+                return
+            session.status("device", number, len(works), text, is_asked=True)
+            work()
             yield
+    finally:
+        session.status(None, is_asked=True)
     yield from _predicted(session)
     if info.is_elsewhere:
         yield from _variant_costs(session)
+
+
+def _works_of_device(
+    session: LiveRecord, info: DeviceInfo
+) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield what is added for a device: a text about it, and the work. The default opts are listed
+    before anything is compiled, since compilers of machines that are not here start slowly."""
+    kernels = session.record.kernels[:MOST_KERNELS]
+    has_own = not shares_default_opts(info.name, session.recorder.exploration.device)
+    works: list[tuple[str, Callable[[LiveRecord, int], object]]] = []
+    if info.is_elsewhere:
+        works.append(("source", _add_source))
+    if has_own:
+        works.append(("default opts", _list_auto))
+    if info.is_elsewhere:
+        works += [
+            ("machine code", _add_compiled),
+            ("machine code with default opts", _compile_auto),
+        ]
+    if has_own:
+        works.append(("passes with default opts", _add_auto))
+    for text, work in works:
+        for number, kernel in enumerate(kernels):
+            whose = f" of kernel {number + 1}" if len(kernels) > 1 else ""
+            yield f"{text}{whose}", partial(work, session, kernel.root)
 
 
 def _variant_costs(session: LiveRecord) -> Iterator[None]:
@@ -401,11 +428,24 @@ def _compile(make: Callable[[], Kernel]) -> None:
         _ = kernel.compile(kernel.device).machine_code
 
 
-def _add_auto(session: LiveRecord, root: int) -> None:
-    with suppress(WorkbenchError):  # too many variants, or a kernel that has no opts there
+def _list_auto(session: LiveRecord, root: int) -> int | None:
+    """Add the variant of a kernel with the default opts of the session's device to the list; return
+    it, or None where there is none."""
+    with suppress(WorkbenchError), session.lock:  # too many variants, or no opts there
         tuned = session.kernels[root].optimized()
         if tuned.applied_opts:
-            session.recorder.complete(_default_opts(session, root, tuned))
+            variant = _default_opts(session, root, tuned)
+            session.send_changes()
+            return variant
+    return None
+
+
+def _add_auto(session: LiveRecord, root: int) -> None:
+    variant = _list_auto(session, root)
+    with suppress(WorkbenchError), session.lock:  # as above
+        if variant is not None:
+            session.recorder.complete(variant)
+            session.send_changes()
 
 
 def _predicted(session: LiveRecord) -> Iterator[None]:

@@ -408,7 +408,7 @@ function numberLook(value, scale) {
 function cellText(mean, marks, isWhole) {
   const names = ["NaN", "infinity", "minus infinity"].filter((_, bit) => marks & (1 << bit));
   const value = mean === null ? [] : [`${isWhole ? "" : "mean "}${shortText(mean)}`];
-  const ends = [marks & LEAST && "the least value", marks & GREATEST && "the greatest value"];
+  const ends = [marks & LEAST && "the smallest value", marks & GREATEST && "the greatest value"];
   return [...value, ...names, ...ends.filter(Boolean)].join(", ");
 }
 
@@ -491,6 +491,6 @@ function legend(summary) {
     nan > 0 && square(NOT_FINITE.nan, "NaN"),
     infinite > 0 && square(NOT_FINITE.infinity, "infinity"),
     infinite > 0 && square(NOT_FINITE.minusInfinity, "minus infinity"),
-    min !== max && h("span", {}, "framed: the greatest (whole line) and the least (dashed)"),
+    min !== max && h("span", {}, "framed: the greatest (whole line) and the smallest (dashed)"),
   );
 }
