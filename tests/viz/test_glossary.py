@@ -51,9 +51,13 @@ def test_a_word_stands_once_and_is_explained_in_sentences() -> None:
 
 def test_it_has_what_stands_in_programs_and_pictures_without_a_word_of_its_own() -> None:
     """Each sign that a newcomer asked about is a word of the glossary."""
-    seen = "chunked LLVM NULL row0 r0_first copies once ~ lanes warm SINK IOTA EXTRACT CMOD".split()
+    seen = "chunked LLVM NULL row0 r0_first copies ~ * lanes warm SINK IOTA EXTRACT CMOD".split()
     seen += "common GPU/selected: plain/by LLVM/names of axes/few runs/1 vec/pinned".split("/")
-    seen += "before the first/more just as near/compiler's passes".split("/")
+    seen += (
+        "1 run/passes over the banks/before the first/more just as near/compiler's passes".split(
+            "/"
+        )
+    )
     seen += "apart/beside the first/equal rows too/stored only/busy/use".split("/")
     seen += "the time was over/fma(a, b, -0.0)/blue bar at the left".split("/")
     seen += [kind.badge for kind in AxisType] + ["forward"]

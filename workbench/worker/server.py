@@ -267,7 +267,7 @@ def _read_outside(run: Run, guards: Sequence[SandboxedBuffer], outputs: Sequence
     places = [s for s in range(len(guards)) if is_steady and outputs_with(s) != first]
     for slot, array in zip(outputs, before, strict=True):
         guards[slot].buffer.copy_in(array)
-    return "".join(f"; the program reads outside of buffer {slot}" for slot in places)
+    return "".join(f"; the program reads outside of buffer p{slot}" for slot in places)
 
 
 def joint_calibration(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:
