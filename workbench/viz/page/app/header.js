@@ -20,15 +20,7 @@ import {
 import { meaningOf } from "./glossary.js";
 import { button, chooser, failure, hasAny, lineButton, tab, timeButton } from "./pieces.js";
 import { firstLanguage } from "./store.js";
-import {
-  APART,
-  briefTiming,
-  inOneRun,
-  percent,
-  real,
-  spreadText,
-  timingText,
-} from "./timing.js";
+import { APART, briefTiming, inOneRun, percent, real, spreadText, timingText } from "./timing.js";
 
 /** @import { DeviceRow, MachineRow, ProgressRow, TimingRow } from "../record.d.ts" */
 /** @import { Layout } from "../board/layouts.js" */

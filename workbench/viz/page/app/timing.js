@@ -48,14 +48,14 @@ export const percent = (fraction) =>
  * @param {TimingRow} timing */
 export const medianText = (timing) => `${secondsText(timing.median_s)} ${spreadText(timing)}`;
 
-/** "13.0 ms ± 12%", or "~1.73 ms, the machine is busy": where there is room for few words, the reason
+/** "13.0 ms ± 12%", or "1.73 ms, the machine is busy": where there is room for few words, the reason
  * of a doubt stands in place of the spread.
  * @param {TimingRow} timing */
 export function briefTiming(timing) {
   const { median_s, doubts = [], emulator } = timing;
   const isDoubted = doubts.length > 0 && !isBusy(timing);
   const text = isDoubted
-    ? `~${secondsText(median_s)}, ${doubts[0].split(":")[0]}`
+    ? `${secondsText(median_s)}, ${doubts[0].split(":")[0]}`
     : medianText(timing);
   return emulator ? `${text} EMULATOR` : text;
 }
