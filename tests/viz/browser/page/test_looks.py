@@ -82,6 +82,8 @@ def test_a_title_of_a_kernel_takes_one_line(browser: Any, tmp_path: Path) -> Non
     for page in shown(browser, tmp_path, exported(many_kernels()), width=800):
         titles = page.locator(".wb-kernel-what")
         assert titles.count() == 13 and titles.evaluate_all(high) == []
+        figures = page.locator(".wb-kernel-figures")
+        assert figures.evaluate_all(high) == [], "they wrap together, below a long title"
 
 
 def test_the_button_of_full_screen_says_how_to_leave_it(session: Any) -> None:

@@ -303,9 +303,13 @@ function kernelRow(app, row, all, toggle) {
       ),
       module && recordText(module, "wb-kernel-module wb-clip"),
       line && recordText(line.where, "wb-quiet wb-clip"),
-      h("span", { class: "wb-figure wb-kernel-time" }, ...timeOf(work)),
-      h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
-      h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),
+      h(
+        "span",
+        { class: "wb-kernel-figures" },
+        h("span", { class: "wb-figure wb-kernel-time" }, ...timeOf(work)),
+        h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
+        h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),
+      ),
     ),
     { ...lineLink(lines), kernels: places },
   );
