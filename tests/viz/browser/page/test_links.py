@@ -93,9 +93,10 @@ def test_a_line_of_code_lights_its_kernel_alone(
 
 
 def test_tabs_and_the_headline_say_what_they_are(page: Any) -> None:
-    headline = page.locator(".wb-title [data-term=kernels]")
+    headline = page.locator(".wb-title > .wb-words.wb-quiet")
     title, text = headline.get_attribute("title"), headline.inner_text()
     assert title and title != text and "A kernel is one program" in title
+    assert "copied to the device" in title, "the copies that it counts, too"
     tabs = page.locator(".wb-modes [role=tab]")
     for tab in tabs.all():
         assert " · key " in tab.get_attribute("title"), tab.inner_text()

@@ -22,7 +22,7 @@ SAYS = {
         "spread": 0.0, "gflops": 25.5, "kind": None,
     },
     "13.5 ms ± >100%, 900 GFLOP/s, 2.25 GB/s": {"spread": 1.5, "gflops": 900.0},
-    "13.5 ms once, EMULATOR (PYTHON)": {
+    "13.5 ms 1 run, EMULATOR (PYTHON)": {
         "samples": [13.5e-3], "emulator": True, "device": "PYTHON",
     },
     "13.5 ms ± 1.2%, 50% of one thread's peak, 100 GFLOP/s, 2.25 GB/s, measured earlier": {
