@@ -463,7 +463,7 @@ const table = (app, names, rows) =>
     { class: "wb-compare-scroll", tabindex: 0, role: "region", "aria-label": "rows" },
     h(
       "table",
-      {},
+      { style: `--columns: ${names.length}` },
       h("thead", {}, h("tr", {}, h("td", {}), ...names.map((n) => h("th", { scope: "col" }, n)))),
       h(
         "tbody",
