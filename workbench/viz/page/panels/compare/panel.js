@@ -464,7 +464,16 @@ const table = (app, names, rows) =>
     h(
       "table",
       { style: `--columns: ${names.length}` },
-      h("thead", {}, h("tr", {}, h("td", {}), ...names.map((n) => h("th", { scope: "col" }, n)))),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("td", {}),
+          ...names.map((n) => h("th", { scope: "col", title: n }, h("span", {}, n))),
+        ),
+      ),
       h(
         "tbody",
         {},
