@@ -5,7 +5,6 @@ Sections: Offers; Phrases of nodes as rows of a record.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from workbench.backends.device import Device
@@ -15,7 +14,7 @@ from workbench.cost.predicted_cost import PredictedSpeedup, predicted_speedups
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
-from workbench.ir.opt.opt import Opt, OptKind, OptOps, axes
+from workbench.ir.opt.opt import Opt, OptKind, OptOps
 from workbench.ir.rewriting.rewrite import rules_in_force, without
 from workbench.ir.text.phrases import LEAVES, TENSOR, Part, Phrase, Slot, call_parts, phrase, typed
 from workbench.ir.text.printer import LETTERS, RESERVED, own_name
@@ -110,6 +109,9 @@ def _predicted(
 
 
 def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> OfferRow:
+    """Return the row of an opt. Numbers in its reason are those of the kernel after it, as the
+    bottleneck has them: which lanes become one vector is known only then. Without a prediction the
+    reason is what an opt of this kind does."""
     has_groups = Device[kernel.device].target.has_groups
     caption = opt.op.on_a_gpu if has_groups else opt.op.here
     return OfferRow(
@@ -119,28 +121,12 @@ def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> Off
         does=opt.op.here,
         on_gpu=opt.op.on_a_gpu,
         predicted=None if prediction is None else prediction.ratio,
-        why=(prediction and prediction.why) or opt_effect(kernel.ast, opt) or caption,
+        why=(prediction and prediction.why) or caption,
         measured=None,
         spread=None,
         differs=False,
         seconds=None,
     )
-
-
-def opt_effect(kernel: UOp, opt: Opt) -> str:
-    """Return the effect of an opt, in numbers of this kernel; "" where it is not known."""
-    if opt.op.makes is None or not opt.op.makes.is_lane:
-        return ""
-    axis = next((a for a in axes(kernel) if a.name == opt.axis), None)
-    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
-    if axis is None or not isinstance(opt.arg, int) or len(reduces) != 1:
-        return ""
-    inside = reduces[0].src[0].ranges
-    if not any(r.axis_name == axis.name for r in inside):
-        return ""
-    lanes = math.prod(r.extent for r in inside if r.axis_kind.is_lane)
-    amount = opt.arg or axis.size
-    return f"{lanes * amount:,} independent accumulators, now {lanes:,}"
 
 
 # --------------------------------------------------------------------------------------------------
