@@ -18,7 +18,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.decision_text import decisions_text, passes_text
 from workbench.viz.model import passes as rewrites
-from workbench.viz.model.decisions import cost_sentences, printed_decisions
+from workbench.viz.model.decisions import cost_choices, cost_sentences, printed_decisions
 from workbench.viz.model.loops import loop_nest
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.title import decoded, value_name
@@ -238,6 +238,22 @@ def test_costs_are_sentences(stored: bool, more: dict[str, float], text: str) ->
     node = matmul().outputs[0]
     decision = Decision("store-cheaper", node, stored, "it is", ESTIMATES | more)
     assert cost_sentences(decision) == text
+
+
+def test_what_only_another_plan_says_is_no_number() -> None:
+    """Fused, the epilogue of a product may leave the product in memory. By hand, it is charged with
+    its own operations, of which a register tile saves most."""
+    x = array(64, 64)
+    relu = (x @ x).relu()
+    ex = explore(relu @ x)
+    (row,) = [d for d in ex.decisions if d.name == "store-for-tile"]
+    assert "would be computed 64.0 times. Storing" in cost_sentences(row)
+    assert [choice.text for choice in cost_choices(row)] == ["store it, and read it back"]
+    (row,) = [d for d in ex.replan({relu: False}).decisions if d.name == "fuse-forced"]
+    assert (
+        "like 32.3 k operations more, with its reads, as a register tile keeps each for 8 uses"
+        in (cost_sentences(row))
+    )
 
 
 def test_without_estimates_cost_says_nothing() -> None:

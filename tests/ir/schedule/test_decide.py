@@ -14,6 +14,7 @@ from workbench.execution.memory_plan import without_detach
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.choose import MAX_READS
+from workbench.ir.schedule.decide import decide
 
 
 def test_what_was_realized_is_not_computed_again() -> None:
@@ -148,16 +149,35 @@ def test_long_chains_of_movement_are_cut() -> None:
 
 
 def test_computing_a_product_again_is_said_to_cost_its_sums() -> None:
-    """Also where an epilogue is what would be computed again."""
+    """Also that of three which reads another: it is computed again, and not the one below it."""
     n = 64
-    a, b, c = (Tensor(numbers(n, n, seed=s)) for s in range(3))
-    for stored, epilogue in (((a @ b).relu() @ c, 1), ((a @ b) @ c, 0)):
-        decisions = [d for d in planned(stored).decisions if d.name == "store-for-tile"]
-        (estimates,) = [decision.estimates for decision in decisions]
+    a, b, c, d = (Tensor(numbers(n, n, seed=s)) for s in range(4))
+    decisions = planned(a @ b @ c @ d).decisions
+    costs = [e.estimates for e in decisions if e.name == "store-for-tile"]
+    assert len(costs) == 2
+    for estimates in costs:
         again = estimates["evaluations"] - estimates["elements"]
         assert again == n**3 - n**2
         per_element = estimates["cost_to_recompute"] / again
-        assert 2 * n <= per_element + 1 <= 2 * n + 4 + epilogue
+        assert 2 * n <= per_element + 1 <= 2 * n + 4
+
+
+def test_fusing_an_epilogue_is_charged_with_the_epilogue_alone() -> None:
+    """The product below it is then stored. It was charged with computing that 64 times; and before
+    the choice only another plan says what becomes of the product."""
+    n = 64
+    a, b, c = (Tensor(numbers(n, n, seed=s)) for s in range(3))
+    relu = (a @ b).relu()
+    (y,), (node,) = without_detach([(relu @ c).uop]), without_detach([relu.uop])
+    before = {d.node: d for d in decide([y]).decisions}[node]
+    assert before.name == "store-for-tile" and "cost_to_recompute" not in before.estimates
+    plan = decide([y], {node: False})
+    now = {d.node: d for d in plan.decisions}[node]
+    assert now.name == "fuse-forced"
+    assert {d.name for d in plan.stored.values()} == {"store-asked", "store-for-tile"}
+    again = now.estimates["evaluations"] - now.estimates["elements"]
+    assert again == n**3 - n**2
+    assert 0 < now.estimates["cost_to_recompute"] <= again
 
 
 def test_a_product_is_one_however_deep_its_operand() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workbench.ir.node.ops import CASTS, MOVEMENT, AxisType, Ops
 from workbench.ir.node.uop import UOp
@@ -71,7 +71,7 @@ def choose(
     """Return the decision for `node`, which has the accesses `reads`, and its Staging if a row of
     it is staged. `step_counts` has, for each kernel, the steps so far for one element."""
     if node in facts.by_hand:
-        estimates = _estimates(node, reads, facts, facts.whole_cost)
+        estimates = _if_fused(node, reads, facts)
         name: DecisionName = "store-copy" if node.op is Ops.CONTIGUOUS else "store-parts"
         return Decision(name, node, True, facts.by_hand[node], estimates, True), None
     if node in facts.store_reasons:
@@ -91,16 +91,17 @@ def choose(
         return Decision("fuse-positions", node, False, reason, estimates), None
     obstacle = _obstacle(node, reads, facts, step_counts)
     if obstacle is not None:
-        estimates = _estimates(node, reads, facts, facts.whole_cost)
+        estimates = _if_fused(node, reads, facts)
         return Decision(obstacle[0], node, True, obstacle[1], estimates), None
     return _by_cost(node, reads, facts)
 
 
 def _forced(node: UOp, reads: list[Access], facts: Facts) -> tuple[Decision, Staging | None]:
-    estimates = _estimates(node, reads, facts, facts.whole_cost)
     stored, reason = facts.forced[node], "you asked for it"
     if stored:
+        estimates = _if_fused(node, reads, facts)
         return Decision("store-forced", node, True, reason, estimates, True), None
+    estimates = _estimates(node, reads, facts, facts.whole_cost)
     cheaper = _row(node, reads, facts, _estimates(node, reads, facts, facts.cost))
     row = None if cheaper is None else cheaper[0]
     return Decision("fuse-forced", node, False, reason, estimates, True), row
@@ -117,6 +118,31 @@ def _estimates(
         "cost_to_recompute": _recompute_cost(node, evaluations, facts, cost),
         "cost_to_store": elements * STORE_COST + LAUNCH_COST,
     }
+
+
+def _if_fused(node: UOp, reads: list[Access], facts: Facts) -> dict[str, float]:
+    """Return the estimates for a value that is stored whatever it costs. What fusing the epilogue
+    of a product costs is not among them: it depends on whether the product is then stored in its
+    place, which only another plan says."""
+    estimates = _estimates(node, reads, facts, facts.whole_cost)
+    if facts.products[node] and node.op is not Ops.REDUCE_AXIS:
+        del estimates["cost_to_recompute"]
+    return estimates
+
+
+def as_planned(decision: Decision, facts: Facts) -> Decision:
+    """Return a decision whose cost of fusing is that of a whole plan: `facts` are those with the
+    plan's stored values, each of which costs a read. They were not known when the decision was
+    made, since a value is decided before what it is computed from."""
+    estimates = decision.estimates
+    if "cost_to_recompute" not in estimates or "cost_to_stage" in estimates:
+        return decision
+    is_by_cost = decision.name in ("store-cheaper", "fuse-cheaper", "fuse-once", "fuse-positions")
+    if decision.stored and is_by_cost:
+        return decision  # the numbers that decided
+    cost = facts.cost if is_by_cost else facts.whole_cost
+    again = _recompute_cost(decision.node, int(estimates["evaluations"]), facts, cost)
+    return replace(decision, estimates={**estimates, "cost_to_recompute": again})
 
 
 def _recompute_cost(node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp, float]) -> float:

@@ -21,7 +21,7 @@ from workbench.base.trace import derived_from
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp, leaves
 from workbench.ir.schedule.access import Access, push
-from workbench.ir.schedule.choose import Facts, choose
+from workbench.ir.schedule.choose import Facts, as_planned, choose
 from workbench.ir.schedule.cost import products_below, reducing, rereads, steps, totals
 from workbench.ir.schedule.outputs import SharedRanges, fitting, output_groups
 from workbench.ir.schedule.plan import SchedulePlan, base
@@ -75,9 +75,24 @@ def decide(
         joined, _ = _settled(nodes, replace(facts, groups=by_member))
         whole = fitting(joined, groups)
         if whole == groups:
-            return joined
+            plan = joined
+            break
         groups = whole
+    _charge(plan, facts)
     return plan
+
+
+def _charge(plan: SchedulePlan, facts: Facts) -> None:
+    """Charge the decisions of a plan with what fusing costs beside the values that it stores."""
+    nodes, stored = plan.nodes, set(plan.stored)
+    known = replace(
+        facts,
+        cost=totals(nodes, stored),
+        whole_cost=totals(nodes, stored, facts.products),
+        reduces=reducing(nodes, stored),
+    )
+    plan.decisions = [as_planned(decision, known) for decision in plan.decisions]
+    plan.stored = {d.node: d for d in plan.decisions if d.stored}
 
 
 def devices_of(nodes: dict[UOp, None]) -> dict[UOp, str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.cost import TILE_REUSE
 from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.creation.random import PARITY
@@ -131,13 +132,16 @@ def cost_sentences(decision: Decision) -> str:
             f"Fused, a product of matrices would lose its register tile: {lost} more. "
             f"Storing it and reading it back is like {_operations(storing)}."
         )
-    recompute_cost = estimates["cost_to_recompute"]
+    recompute_cost = estimates.get("cost_to_recompute", 0.0)  # 0: not known before a plan, too
     each = f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"
     more = f": like {_operations(recompute_cost)} more, with its reads"
     more = more if recompute_cost > 0 else ""
+    if decision.forced and 0 < recompute_cost < evaluations - elements:
+        more += f", as a register tile keeps each for {TILE_REUSE:.0f} uses"
     often = _times_text(evaluations / elements)
     if decision.stored:
-        by_cost = " By cost alone it would be fused." if recompute_cost < storing else ""
+        is_cheap = estimates.get("cost_to_recompute", storing) < storing
+        by_cost = " By cost alone it would be fused." if is_cheap else ""
         return (
             f"Fused, {each} would be computed {often}{more}. "
             f"Storing it and reading it back is like {_operations(storing)}.{by_cost}"
