@@ -310,7 +310,7 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
         raise
     except Exception as error:
         because, hint = f"{type(error).__name__}: {error}", ""
-        if type(error) is WorkbenchError:
+        if isinstance(error, WorkbenchError):
             because, hint = f"{error.what}: {error.because}", error.hint
         where = getattr(error, "stage", stage)  # the pass, if one was running
         good = getattr(error, "state", state)  # the input of that pass

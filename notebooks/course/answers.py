@@ -125,13 +125,13 @@ ANSWERS = {
         "Every row begins at a multiple of 2,048 = 32 * 64: at every 32nd set only, and 512 rows "
         "share these.",
     ),
-    "10-row": Answer(_itself, "32 neighbours of 4 bytes are 128 bytes: four pieces of 32."),
-    "10-column": Answer(
+    "7-row": Answer(_itself, "32 neighbours of 4 bytes are 128 bytes: four pieces of 32."),
+    "7-column": Answer(
         _itself,
         "Every element is in a row of its own, and a sector is the least that moves: 32 bytes for "
         "each 4.",
     ),
-    "10-reads": Answer(
+    "7-reads": Answer(
         lambda trace: sum(
             count.transactions
             for count in trace.accesses.values()
@@ -139,14 +139,14 @@ ANSWERS = {
         ),
         "16 groups read 4 tiles of each matrix, and a tile is 16 * 16 * 4 / 32 sectors.",
     ),
-    "10-barriers": Answer(
+    "7-barriers": Answer(
         lambda trace, groups: sum(trace.barriers.values()) // groups,
         "For each of the 4 tiles one after it is filled, and one before it is filled again.",
     ),
-    "10-products": Answer(
+    "7-products": Answer(
         _itself, "2 * 4 tiles of the result, and for each of them 2 times 16 steps of the sums."
     ),
-    "10-fragment": Answer(
+    "7-fragment": Answer(
         lambda core: core.a.per_lane, "The tile has 16 * 16 elements, and there are 32 lanes."
     ),
 }

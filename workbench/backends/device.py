@@ -10,6 +10,7 @@ import os
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -102,10 +103,12 @@ class Devices:
         if qualified is not None:
             return self.canonical(qualified)
         if key is None:
+            names = list(self._devices)
+            near = get_close_matches(device.upper(), names, 2)
             raise DeviceError(
                 f"there is no device {name!r:.60}",
-                "the devices are " + ", ".join(self._devices),
-                f"one of them, such as {next(iter(self._devices))!r}",
+                "the devices are " + ", ".join(names),
+                " or ".join(map(repr, near)) or f"one of them, such as {names[0]!r}",
             )
         return key
 

@@ -113,7 +113,8 @@ def outcome_text(test: RuleTest) -> str:
     if not test.dtypes:
         return "no dtype fits both of its sides: it was not tested"
     kinds = ", ".join(map(str, test.dtypes))
-    return f"both sides agree on {test.compared:,} values of {kinds}"
+    zeros = ", but for the sign of zeros" if any(d.is_float for d in test.dtypes) else ""
+    return f"both sides agree on {test.compared:,} values of {kinds}{zeros}"
 
 
 # --------------------------------------------------------------------------------------------------
