@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError, plural
@@ -209,11 +209,13 @@ def measure_kernel(
     budget_s: float,
     cold: bool = False,
     beside: Calibration | None = None,
+    least_s: float = 0.0,
 ) -> Timing:
     """Return the Timing of `run`, one launch of a kernel with these estimates, without its share of
-    the peak. A sample of the calibration `beside` is taken before each sample."""
+    the peak. A sample of the calibration `beside` is taken before each sample. `least_s` is what a
+    run takes at the peak (0: unknown)."""
     before = beside.take if beside else lambda: None
-    samples = timing.measure(run, budget_s=budget_s, before=before)
+    samples = replace(timing.measure(run, budget_s=budget_s, before=before), least_s=least_s)
     flushed = measure_cold({"run": run})["run"] if cold else None
     return Timing(
         device, samples.median_s, samples.min_s, samples.times_s,

@@ -130,13 +130,17 @@ class Speeds:
     def is_possible(self, kind: str | None, threads: int, work: Estimates, seconds: float) -> bool:
         """Whether a kernel can take so little time: not if it needs more than PLAUSIBLE times the
         peak, or that many times the bytes that the fastest level has."""
+        return PLAUSIBLE * seconds >= self.least_s(kind, threads, work)
+
+    def least_s(self, kind: str | None, threads: int, work: Estimates) -> float:
+        """Return the seconds that a kernel takes at the peak, with all its bytes in the fastest
+        level."""
         operations = 0.0 if kind is None else self.peak[kind].of(threads)
         bytes_per_s = max((rate.of(threads) for rate in self.read.values()), default=0.0)
-        least_s = max(
+        return max(
             work.flops / operations if operations else 0.0,
             work.bytes / bytes_per_s if bytes_per_s else 0.0,
         )
-        return PLAUSIBLE * seconds >= least_s
 
     def raised(self, kind: str, threads: int, speed: float) -> Speeds:
         """Return the speeds with a peak of at least `speed` operations per second on `threads`

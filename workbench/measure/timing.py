@@ -101,12 +101,15 @@ class Samples:
     Units: seconds. A sample is the mean of `batch` runs. `shares` has the share of its cores that
     each had (empty: all of them). Where others had the cores for a part of it, a sample is no time
     of the run: all figures are of the undisturbed ones. Without such, they are of the least time
-    for which a sample had its cores, and `had` is not None.
+    for which a sample had its cores, and `had` is not None. The system counts the time of other
+    threads late, so such a time may be too short: it is at least `least_s`, which a run needs on
+    this machine, if that is known, and at most the time by the clock.
     """
 
     samples_s: tuple[float, ...]
     batch: int = 1
     shares: tuple[float, ...] = ()
+    least_s: float = 0.0
 
     @staticmethod
     def of(taken: Iterable[Sample], batch: int = 1) -> Samples:
@@ -165,7 +168,8 @@ class Samples:
 
     @property
     def _computing_s(self) -> tuple[float, ...]:
-        return tuple(s * share for s, share in zip(self.samples_s, self._shares, strict=True))
+        pairs = zip(self.samples_s, self._shares, strict=True)
+        return tuple(min(s, max(s * share, self.least_s)) for s, share in pairs)
 
 
 def measure(

@@ -124,7 +124,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "figures": {
         "±": "How much the samples of a time differ: half the distance between their quartiles, as"
             " a share of the median; or between several measurements, where those differ more.",
-        "1 run": "Timed once, because a run is slow: nothing is known of the spread.",
+        "1 run": "Timed once, because a run is slow, or Stop ended it: nothing is known of the"
+            " spread.",
         "busy": "Other programs had the kernel's cores for a part of every run, so its time is not"
             " known: what stands here is for how long it had them itself. Such times are not"
             " compared; time it again when less else runs.",

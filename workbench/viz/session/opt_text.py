@@ -6,6 +6,7 @@ Sections: Parsing of opts; Rows of edited source; Rows of a search; Timings as r
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from uuid import uuid4
@@ -21,7 +22,7 @@ from workbench.ir.nest.estimates import Estimates
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.measure.kernel_time import doubts, over_calls, seconds_text
-from workbench.measure.speeds import Speeds
+from workbench.measure.speeds import Speeds, earlier_speeds
 from workbench.measure.timing import Samples, number_text, percent_text
 from workbench.search.moves import Candidate
 from workbench.search.result import SearchResult
@@ -335,8 +336,11 @@ def timing_row(
     floats). `run` names the measurement: the times of one measurement were taken in turns, and only
     their ratios are meaningful, because a machine may be slower an hour later."""
     cold = cold if cold is not None and cold.samples_s else None
-    median, gflops = samples.median_s, work.flops / samples.median_s / 1e9
     info = Device[device] if device in Device.names() else None  # None: the name of a baseline
+    known = earlier_speeds() if info is not None and info.is_processor else None
+    if known is not None:
+        samples = dataclasses.replace(samples, least_s=known.least_s(kind, threads, work))
+    median, gflops = samples.median_s, work.flops / samples.median_s / 1e9
     is_emulator = info is not None and info.is_emulator
     is_compared = info is None or info.is_processor or is_emulator
     return TimingRow(

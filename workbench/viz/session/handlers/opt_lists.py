@@ -20,6 +20,7 @@ from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Kernel
 from workbench.measure.timing import Samples
+from workbench.pipeline import build
 from workbench.search import search as searching
 from workbench.search.moves import Candidate
 from workbench.search.result import SearchResult
@@ -202,14 +203,21 @@ def _fastest(session: LiveRecord, variant: int) -> dict[str, Sequence[Opt]]:
 
 def _set_search_time(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]) -> None:
     """Set the time that the search measured for its result, if the result was not timed beside
-    others: the search was stopped, or the worker ended."""
+    others: the search was stopped, or the worker ended. A time that this machine cannot reach was
+    disturbed, and is none."""
     seconds = outcome.tried[outcome.best].seconds
     if outcome.is_predicted or seconds is None or session.row(variant).timing:
         return
     kernel = session.kernels[variant]
+    kind, work = float_kind(kernel.original), kernel.estimates
+    speeds = session.recorder.speeds if Device[session.device].is_processor else None
+    with unobserved(), without(kernel.rules_off):
+        threads = build(kernel.ast, session.device).source.launch.threads
+    if speeds is not None and not speeds.is_possible(kind, threads, work, seconds):
+        return
     row = timing_row(
-        Samples((seconds,)), kernel.estimates, session.device, float_kind(kernel.original),
-        run=run_name(), random_inputs=not kernel.has_data,
+        Samples((seconds,)), work, session.device, kind, threads, run=run_name(),
+        random_inputs=not kernel.has_data,
     )  # fmt: skip
     session.timings[variant, row.device] = row
     show_timing(session, variant, row)
