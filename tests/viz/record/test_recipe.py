@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import re
@@ -13,6 +14,7 @@ import pytest
 
 from tests.viz.record.support import plain
 from tests.viz.support import array
+from workbench import nn
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.exploration.replanning import replan_calls
@@ -211,3 +213,53 @@ def test_a_baseline_names_the_users_arrays() -> None:
     assert baseline_recipe(explore(y)) == f'ex.baseline("numpy", {arrays}: a @ b / 2)'
     z = (a @ b).softmax(1)
     assert baseline_recipe(explore(z)) == f'ex.baseline("numpy", {arrays}: f(a, b))'
+
+
+class Block:
+    """A layer inside a list, as in a model of several blocks."""
+
+    def __init__(self) -> None:
+        self.fc = nn.Linear(6, 6)
+        self.weight = array(6, 6)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return two products, one with a weight that is no layer's."""
+        return self.fc(x).relu() @ self.weight
+
+
+class Net:
+    def __init__(self) -> None:
+        self.blocks = [Block() for _ in range(2)]
+
+
+def test_a_baseline_of_any_expression_is_python() -> None:
+    """Its lambda was `lambda net.blocks[0].fc.weight=..` for a model. What it calls gets arrays
+    equal to the tensors that the names name."""
+    net, x, pair, plain_y = Net(), array(4, 6), [array(4, 6), array(4, 6)], array(4, 6)
+    weights = {"a": array(4, 6), "b": array(4, 6)}
+    makes: list[Callable[[], Tensor]] = [
+        lambda: net.blocks[1](net.blocks[0](x)),
+        lambda: net.blocks[0].fc(x).softmax(1),
+        lambda: pair[0] + pair[1],
+        lambda: weights["a"] * weights["b"],
+        lambda: plain_y * 2,
+        lambda: Tensor.arange(4) * 2,
+        lambda: net.blocks[1].weight + net.blocks[0].weight,
+    ]
+    for make in makes:
+        value = make()
+        ex = explore(value)
+        code = baseline_recipe(ex)
+        lambda_code = ast.parse(code, mode="eval")
+        (call,) = [n for n in ast.walk(lambda_code) if isinstance(n, ast.Lambda)]
+        names = [a.arg for a in call.args.args]
+        assert len({*names}) == len(names) == len(call.args.defaults)
+        scope = {
+            "net": net, "x": x, "pair": pair, "weights": weights, "plain_y": plain_y,
+            "f": lambda *arrays: arrays,
+        }  # fmt: skip
+        result = eval(compile(ast.Expression(call), "", "eval"), scope)()
+        if isinstance(call.body, ast.Call):
+            assert all(isinstance(each, np.ndarray) for each in result)
+        else:
+            np.testing.assert_allclose(result, value.numpy(), rtol=1e-5)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Sequence
+from keyword import iskeyword
 from typing import NamedTuple
 
 from workbench.ir.opt.opt import Opt, OptOps
@@ -34,6 +36,8 @@ MOST_TEXT = 2000
 """Most characters of a line that is parsed."""
 MOST_NAMES = 4
 """Most arrays that a baseline's example names."""
+MOST_WORDS = 2
+"""Most words of the name of a parameter that name an argument."""
 EXPLORE = "explore"
 EXAMPLE_OPTS = (Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UNROLL, "r0", 8))
 """An example of opts that can be pasted."""
@@ -68,7 +72,8 @@ def page_recipes(ex: Exploration) -> PageRecipes:
 def baseline_recipe(ex: Exploration) -> str:
     """Return code that adds numpy as a baseline: the user's line if it has operators alone, which
     numpy has, too; else a call of `f`, which the user writes. The arrays are default arguments with
-    the user's names: they are copied once, outside of the timed call."""
+    the user's names: they are copied once, outside of the timed call. A parameter of a model, whose
+    name has dots, is an argument with its last words."""
     written = {b for item in ex.items for b in item.outputs}
     read = [b for item in ex.items for b in item.inputs if b not in written]
     names = [name for b in read if (name := ex.lines.name(b))]
@@ -76,10 +81,36 @@ def baseline_recipe(ex: Exploration) -> str:
     text = "" if ex.line is None else ex.line.text
     body = _operators_alone(_explored(ex), names) or _operators_alone(text, names)
     if not body:  # `f` is for the user to write
-        names = names[:MOST_NAMES]
-        body = f"f({', '.join(names)})"
-    arguments = "".join(f", {name}={name}.numpy()" for name in names)
-    return f'ex.baseline("numpy", lambda{arguments[1:]}: {body})'
+        names = [name for name in names if _is_expression(name)][:MOST_NAMES]
+        body = f"f({', '.join(_arguments(names))})"
+    given = zip(_arguments(names), names, strict=True)
+    arguments = ", ".join([f"{argument}={name}.numpy()" for argument, name in given])
+    return f'ex.baseline("numpy", lambda{arguments and f" {arguments}"}: {body})'
+
+
+def _is_expression(name: str) -> bool:
+    """Whether a name is code: that of a tensor of a list or of a model is, with brackets or dots;
+    one that says more is not."""
+    try:
+        return not isinstance(ast.parse(name, mode="eval").body, ast.Constant)
+    except (SyntaxError, ValueError):
+        return False
+
+
+def _arguments(names: Sequence[str]) -> list[str]:
+    """Return an argument's name for each name, all different: the name itself if it can be one."""
+    arguments: list[str] = []
+    for name in names:
+        last = "_".join(re.findall(r"[^\W\d]\w*", name)[-MOST_WORDS:])
+        argument = name if _is_plain(name) else last if _is_plain(last) else "array"
+        free = (argument, *[f"{argument}{n}" for n in range(2, len(names) + 2)])
+        taken = {*arguments, *[n for n in names if n != name]}
+        arguments.append(next(n for n in free if n not in taken))
+    return arguments
+
+
+def _is_plain(name: str) -> bool:
+    return name.isidentifier() and not iskeyword(name)
 
 
 def _operators_alone(text: str, names: Sequence[str]) -> str:
