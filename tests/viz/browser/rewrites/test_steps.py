@@ -17,6 +17,12 @@ WHERE_AND_SAID = (
     """[".wb-rw-at", ".wb-rw-said"].map((part) => document.querySelector(part).innerText)"""
 )
 
+LABELS_IN_SIGHT = """() => [...document.querySelectorAll(".wb-rw g.wb-g-node")].filter((node) => {
+  const { x, y, width, height } = node.querySelector(".wb-g-box").getBoundingClientRect();
+  return node.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+}).map((node) => node.querySelector(".wb-g-label").textContent)"""
+REACH = "select:has(option:text-is('near the change'))"
+
 
 def test_replayed_states_are_those_of_the_record(functions: Functions) -> None:
     report = functions.evaluate("""() => {
@@ -117,6 +123,22 @@ def test_a_pass_opens_on_the_picture_of_what_there_is_before_it(page: Any, recor
         assert area > 0.4, "the picture is the main thing"
     page.click('.wb-rw-pass:has-text("render")')
     page.wait_for_selector(".wb-rw .wb-g", state="hidden")
+
+
+def test_a_pass_opens_at_what_its_first_rewrite_changes(page: Any, record: Record) -> None:
+    """It is far from the sink, at which the drawing ends."""
+    page.set_viewport_size({"width": 1400, "height": 500})
+    row = next(p for p in record["passes"] if p["name"] == "expand-functions" and p["rewrites"])
+    label = record["nodes"]["label"][row["rewrites"][0][1]]
+    for form in "near the change", "whole graph":
+        page.select_option(REACH, label=form)
+        page.click('.wb-rw-pass:has-text("statement-tree")')
+        page.click('.wb-rw-pass:has-text("expand-functions")')
+        assert where(page).startswith("before")
+        drawn(page)
+        labels = page.locator(".wb-rw .wb-g-label").all_text_contents()
+        assert labels.count(label) == 1
+        assert label in page.evaluate(LABELS_IN_SIGHT)
 
 
 def test_a_step_shows_what_was_and_what_is(page: Any) -> None:

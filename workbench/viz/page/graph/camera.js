@@ -78,7 +78,7 @@ export class Camera {
     else if (wish) {
       const [all, first] = [nodesOf(wish.keys), nodesOf(wish.first ?? [])];
       const fits = all.length && this.scaleToFit(graphBounds({ nodes: all })) >= LEGIBLE;
-      this.bringIntoSight(fits || !first.length ? all : first);
+      this.bringIntoSight(fits || !first.length ? all : first, wish.isAnew);
       if (wish.whole) this.#fill(this.placement);
     }
     this.aim = wish || this.aim;
@@ -112,17 +112,19 @@ export class Camera {
     else if (this.isFitted) this.fit();
   }
 
-  /** Centre on some nodes, unless all of the drawing is in sight and readable.
-   * @param {GraphNode[]} nodes */
-  bringIntoSight(nodes) {
+  /** Centre on some nodes that are not in sight, unless all of the drawing can be, and be read.
+   * @param {GraphNode[]} nodes
+   * @param {boolean} [isAnew] whether those in sight are centred on, too */
+  bringIntoSight(nodes, isAnew = false) {
     if (!nodes.length) return;
     const { scale } = this.placement;
     const box = graphBounds({ nodes });
     const whole = this.scaleToFit(this.bounds);
     if (whole >= READABLE) {
-      const isOut = this.#isFirst || scale < READABLE - 0.01 || this.isOutOfSight(this.bounds);
+      const isOut = this.#isFirst || isAnew || scale < READABLE - 0.01 ||
+        this.isOutOfSight(this.bounds);
       if (isOut) this.#centre(this.bounds, Math.min(whole, 1));
-    } else if (scale < LEGIBLE || this.isOutOfSight(box)) {
+    } else if (isAnew || scale < LEGIBLE || this.isOutOfSight(box)) {
       this.#centre(box, Math.max(LEGIBLE, Math.min(READABLE, this.scaleToFit(box))));
     }
   }

@@ -104,9 +104,15 @@ export interface Marks {
   values: Set<number>;
 }
 
-/** The nodes to bring into sight, or all; "start": all if that is legible, else the upper end; `first` are those that matter most if not all fit; `whole`:
- * the whole drawing, if it is legible then. */
-export type Wish = "all" | "start" | { keys: Key[]; first?: Key[]; whole?: boolean };
+/** The nodes to bring into sight, or all; "start": all if that is legible, else the upper end;
+ * `first` are those that matter most if not all fit; `whole`: the whole drawing, if it is legible
+ * then; `isAnew`: they are centred on even if they are in sight. */
+export type Wish = "all" | "start" | {
+  keys: Key[];
+  first?: Key[];
+  whole?: boolean;
+  isAnew?: boolean;
+};
 
 /** The part of a drawing at a point. */
 export interface Hit {

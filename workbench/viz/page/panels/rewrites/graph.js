@@ -88,12 +88,13 @@ export class RewriteGraph {
     this.#arrange(...(old ? [this.before.el] : []), texts ? this.texts : view.el);
     if (!scene) return Boolean(texts);
     const timeline = state.timeline(place);
-    const isNext = !isAnew && this.#last.timeline === timeline && this.#last.reach === reach;
+    const isOther = this.#last.timeline !== timeline;
+    const isNext = !isAnew && !isOther && this.#last.reach === reach;
     let known = isNext ? this.#last.boxes : new Map();
     if (old) {
       const drawing = placedDrawing(this.app.record, old, known);
       known = new Map(drawing.nodes.map((node) => [node.key, node]));
-      this.before.show(drawing, wishOf(drawing, old));
+      this.before.show(drawing, wishOf(drawing, old, isOther));
     }
     const drawing = placedDrawing(this.app.record, scene, known);
     const boxes = new Map(drawing.nodes.map((node) => [node.key, node]));
@@ -101,7 +102,7 @@ export class RewriteGraph {
     view.el.classList.toggle("wb-g-tall", isWhole);
     view.show(
       drawing,
-      view.isPaired ? "start" : wishOf(drawing, scene),
+      view.isPaired ? "start" : wishOf(drawing, scene, isOther),
       scene.left ? `${plural(scene.left, "node")} more just as near` : "",
     );
     return true;
@@ -213,18 +214,24 @@ export class RewriteGraph {
 }
 
 /** The nodes to bring into sight: those of the step, else the start of the drawing. If those are
- * too many: the rewritten ones, or the new operands if only operands changed.
+ * too many: the rewritten ones, or the new operands if only operands changed; of a step of the root
+ * the uppermost. Another pass is centred on them even where they are in sight.
  * @param {Drawing} drawing
- * @param {Scene} scene */
-function wishOf({ nodes }, { focus, first }) {
+ * @param {Scene} scene
+ * @param {boolean} isOther */
+function wishOf({ nodes }, { focus, first, isOfRoot }, isOther) {
   const drawn = new Set(nodes.map(({ key }) => key));
   const keys = focus.filter((key) => drawn.has(key));
   const rewritten = nodes.filter(({ key }) => first.some((other) => other === key));
   const fresh = nodes.filter(({ state }) => state === "new");
   const isOperand = fresh.length > 0 && rewritten.every(({ state }) => state === "changed");
+  const ofRoot = nodes.filter(({ key }) => keys.includes(Number(key)))
+    .sort((a, b) => a.y - b.y).slice(0, 1);
+  const subject = isOfRoot ? ofRoot : isOperand ? fresh : rewritten;
   return {
     keys: keys.length ? keys : nodes.slice(0, 1).map(({ key }) => key),
-    first: (isOperand ? fresh : rewritten).map(({ key }) => key),
+    first: subject.map(({ key }) => key),
+    isAnew: isOther,
   };
 }
 

@@ -17,11 +17,12 @@ const BOX_HEIGHT = 34;
 const MOST_LETTERS = 72; // of a label: an index of three axes is whole
 
 /** A drawing before its layout: `left` counts the nodes beyond its limit; the keys of the nodes of
- * the step, and of the rewritten ones.
+ * the step, and of the rewritten ones; whether the root is rewritten, which is far from the rest.
  * @typedef {Omit<GraphNode, "x" | "y" | "shape">} SceneNode
  * @typedef {Omit<GraphEdge, "points">} SceneEdge
  * @typedef {{
- *   nodes: SceneNode[], edges: SceneEdge[], left: number, focus: number[], first: number[]
+ *   nodes: SceneNode[], edges: SceneEdge[], left: number, focus: number[], first: number[],
+ *   isOfRoot?: boolean
  * }} Scene */
 
 /** The states of a scene: the two as one, with a ghost of the old nodes, or one of them.
@@ -59,7 +60,8 @@ export function changeScene(timeline, k, isFolded = true, side = "both", hops = 
   return { ...sceneOf(states, near, side), left: left.size, ...focus };
 }
 
-/** Return the scene of a whole state, with the ghost of the step that led to it.
+/** Return the scene of a whole state, with the ghost of the step that led to it; before the first
+ * step its subject is what that step changes.
  * @param {Timeline} timeline
  * @param {number} k
  * @param {boolean} [isFolded]
@@ -74,8 +76,10 @@ export function wholeScene(timeline, k, isFolded = true, closed = new Set(), sid
     ? { ...timeline.change(k), now }
     : { before: null, after: null, old: null, now, gone: [], fresh: [] };
   const states = new TwoStates(timeline, change, isFolded, closed);
-  const focus = states.focus();
-  const shown = new Set(focus.focus);
+  const focus = k === 0 && timeline.steps.length
+    ? new TwoStates(timeline, timeline.change(1), isFolded).focus()
+    : states.focus();
+  const shown = new Set(k === 0 ? [] : focus.focus);
   const isClosed = { has: (/** @type {number} */ m) => closed.has(timeline.keyOf(m)) };
   const { roots } = (side === "old" && change.old) || now;
   for (const n of stateOrder(timeline.nodes, roots, isClosed)) {
@@ -357,6 +361,7 @@ class TwoStates {
     return {
       focus: [...new Set(core.map((n) => this.keyOf(n)))],
       first: rewritten.map((n) => this.keyOf(n)),
+      isOfRoot: before !== null && readingOf(this.nodes, before).role === "join",
     };
   }
 
