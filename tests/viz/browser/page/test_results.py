@@ -89,6 +89,33 @@ def test_below_many_variants_what_is_wrong_and_what_can_be_asked_stay_in_sight(
         assert page.locator(".wb-results").evaluate("e => e.scrollHeight > e.clientHeight")
 
 
+def test_the_selected_variant_of_many_is_in_sight(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """Above what lies over the end of the list; and the remedy of doubtful times is all there."""
+    page_record = json.loads(json.dumps(record))
+    page_record["variants"][0]["timing"] |= {"had": 0.4, "doubts": ["the machine was busy"]}
+    plain = page_record["variants"][0]
+    for number in range(24):
+        more = {"name": f"edited {number}", "parent": 0, "kernel": 0, "edited": True}
+        page_record["variants"].append(plain | more)
+    last = len(page_record["variants"]) - 1
+    for page in shown(browser, tmp_path, session_page(page_record), width=1100):
+        for variant in (last, 0, last - 4):
+            page.evaluate("(v) => show({ variant: v })", variant)
+            covered = """(e) => { const b = e.getBoundingClientRect();
+              return [b.top + 1, b.bottom - 2].some((y) =>
+                !e.contains(document.elementFromPoint(b.x + 20, y))); }"""
+            row = f"[data-key=variant-{variant}][aria-selected=true]"
+            page.wait_for_selector(row)
+            assert not page.locator(row).evaluate(covered), variant
+            assert not page.locator("[data-key=time-stale]").evaluate(covered), variant
+        page.evaluate("document.querySelector('.wb-results').scrollTop = 0")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(done))")
+        page.evaluate("() => show({ cold: true })")  # other changes leave the reader's place
+        assert page.locator(".wb-results").evaluate("e => e.scrollTop") == 0
+
+
 def test_a_caret_points_at_its_column(session: Any, record: Record) -> None:
     compiler_text = "error: expected type\n  iiiiiiii flot MMMMMM\n           ^"
     error = {"what": "cannot compile", "because": compiler_text, "try": ""}

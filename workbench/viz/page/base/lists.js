@@ -150,10 +150,12 @@ export function focusItem(list, item) {
 
 /** Scroll a list, and none of its ancestors, so that a row can be seen.
  * @param {HTMLElement} list
- * @param {HTMLElement} row */
-export function showRow(list, row) {
+ * @param {HTMLElement} row
+ * @param {number} [covered] pixels at the bottom of the list that something lies over */
+export function showRow(list, row, covered = 0) {
   const [inside, around] = [row, list].map((el) => el.getBoundingClientRect());
-  const [above, below] = [around.top - inside.top, inside.bottom - around.bottom];
+  const above = around.top - inside.top;
+  const below = inside.bottom - around.bottom + covered;
   if (above > 0 || inside.height > around.height) list.scrollTop -= above;
   else if (below > 0) list.scrollTop += below;
   noteScroll(row);

@@ -4,9 +4,10 @@
 import { check, pin, search } from "../../app/actions.js";
 import { button, failure, hasAny, heading, timeButton } from "../../app/pieces.js";
 import { medianText } from "../../app/timing.js";
-import { h, recordText, refill } from "../../base/elements.js";
+import { elementsOf, h, recordText, refill } from "../../base/elements.js";
+import { showRow } from "../../base/lists.js";
 import { aboutVariant, checkLine } from "./about.js";
-import { addHint, baselineButton, baselineRows, staleLine } from "./times.js";
+import { addHint, baselineButton, baselineHint, baselineRows, staleLine } from "./times.js";
 import {
   deletedVariants,
   otherDevices,
@@ -24,26 +25,43 @@ export const panel = { place: "pane", order: 8, title: "Results", make: resultsP
 /** @param {App} app */
 function resultsPane(app) {
   const el = h("section", { class: "wb-results", "aria-label": "results" });
+  /** The variant that was scrolled into sight; the reader may scroll away from it.
+   * @type {number | null} */
+  let seen = null;
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, ...CHANGES)) return;
+    const atHand = verdictAndButtons(app);
     refill(
       el,
       heading("RESULTS", warmth(app)),
       variantTree(app),
       otherDevices(app),
-      staleLine(app),
       savedVariants(app),
       savedEdits(app),
       deletedVariants(app),
       baselineRows(app),
       emulated(app),
-      verdictAndButtons(app),
+      atHand,
+      baselineHint(app),
       addHint(app),
       failure(app, "results"),
       aboutVariant(app),
     );
+    if (seen !== app.view.variant && showVariant(app, el, atHand)) seen = app.view.variant;
   };
   return { el, update };
+}
+
+/** Scroll the row of the selected variant into sight, above what stays at the edge of the pane; return
+ * whether there was a pane to scroll.
+ * @param {App} app
+ * @param {HTMLElement} el
+ * @param {HTMLElement | null} atHand */
+function showVariant(app, el, atHand) {
+  const row = elementsOf(el, `[data-key="variant-${app.view.variant}"]`)[0];
+  if (!row || !el.clientHeight) return false; // made before it is in the page, or folded
+  showRow(el, row, atHand?.offsetHeight);
+  return true;
 }
 
 const CHANGES = [
@@ -117,6 +135,7 @@ function verdictAndButtons(app) {
     "div",
     { class: "wb-at-hand" },
     check && !check.ok && checkLine(check),
+    staleLine(app),
     resultButtons(app),
   );
 }

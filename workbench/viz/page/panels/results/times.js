@@ -173,8 +173,16 @@ export function baselineButton(app) {
       }),
     ];
   }
+  return [];
+}
+
+/** The hint how a cell gives a baseline, until there is one.
+ * @param {App} app */
+export function baselineHint(app) {
   const hint = `to compare with numpy: ${app.record.recipes.baseline}`;
-  return canAsk(app) ? [h("span", { class: "wb-quiet wb-small wb-hint" }, hint)] : [];
+  const isOpen = app.variant() && canAsk(app) && !app.record.elsewhere &&
+    !app.record.baselines.length;
+  return isOpen ? h("div", { class: "wb-quiet wb-small wb-hint" }, hint) : null;
 }
 
 // Stale times: those of another run than the reference of the ratios. They are marked, and timed
