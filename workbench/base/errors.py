@@ -207,6 +207,16 @@ class DefectError(WorkbenchError):
         self.line = lines[0] if lines else None
 
 
+INTERNAL = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
+            ValueError)  # fmt: skip
+"""Errors of Python, which tell a user nothing: a fault of the project's own code raises them."""
+
+
+def kind_and_text(error: Exception) -> str:
+    """Return an error of Python as text: "KeyError: 'name'"."""
+    return f"{type(error).__name__}: {error!s:.80}"
+
+
 # --------------------------------------------------------------------------------------------------
 # Plurals, lists and other short texts that every layer writes alike.
 

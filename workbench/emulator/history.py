@@ -150,17 +150,22 @@ class GroupHistory:
     @property
     def names(self) -> dict[UOp, str]:
         """The names of the values that work-items hold, by node. A tile of a tensor core without a
-        line of its own is named after the core's result."""
-        names, tiles = {}, {}
+        line of its own is named after the core's result: in a line of a text, the product is one
+        step of several."""
+        names: dict[UOp, str] = {}
+        tiles: dict[UOp, str] = {}
         for line in self.lines:
-            node = self.linear[line.positions[-1]]
-            if node.op is Ops.SPECIAL:
-                names[node] = node.axis.axis_name
-            elif line.name:
-                names[node.src[0] if node.op is Ops.SET else node] = line.name
-            if node.op is Ops.WMMA:
-                for name, tile in zip("ABC", tiles_of(node), strict=True):
-                    tiles[tile] = f"{name} of {line.name}"
+            nodes = [self.linear[place] for place in line.positions]
+            names |= {node: node.axis.axis_name for node in nodes if node.op is Ops.SPECIAL}
+            last = nodes[-1]
+            if line.name and last.op is not Ops.SPECIAL:
+                names[last.src[0] if last.op is Ops.SET else last] = line.name
+            products = [node for node in nodes if node.op is Ops.WMMA]
+            for number, product in enumerate(products):
+                result = line.name.strip() or f"line {line.number}"
+                which = f" {number + 1}" if len(products) > 1 else ""
+                for name, tile in zip("ABC", tiles_of(product), strict=True):
+                    tiles[tile] = f"{name} of {result}{which}"
         return tiles | names
 
     @property

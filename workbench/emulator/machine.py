@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
-from workbench.base.errors import DeviceError
+from workbench.base.errors import INTERNAL, DeviceError, WorkbenchError, kind_and_text
 from workbench.base.target import Target
 from workbench.emulator.arithmetic import Exchange, computed, spread, undefined, with_lanes
 from workbench.emulator.cells import ReadOrigin
@@ -43,6 +43,18 @@ class NotEnded(DeviceError):
     loop of unknown rounds that it was in."""
 
     position: int | None = None
+
+
+class EmulatorError(WorkbenchError):
+    """The emulator itself failed, at the step at `position`: what it computed is no answer."""
+
+    def __init__(self, position: int, node: UOp, error: Exception):
+        because = (
+            f"its own code failed at {node.op.name}, step {position:,}: {kind_and_text(error)}"
+        )
+        hint = "another form of that line; the emulator has a fault"
+        super().__init__("the emulator cannot run this program", because, hint)
+        self.position = position
 
 
 @dataclass
@@ -129,17 +141,26 @@ class Machine:
         """The mask whose active work-items were counted last; `_active` is their number."""
         self._active = 0
         self._most_s = self._end_s = math.inf
+        self.position = 0
 
     def run(
         self, first_group: int = 0, groups: int | None = None, most_s: float = math.inf
     ) -> None:
-        """Run work-groups, by default all. Errors: NotEnded after `most_s` seconds."""
+        """Run work-groups, by default all.
+
+        Errors: NotEnded after `most_s` seconds; EmulatorError if the emulator itself fails.
+        """
         self._most_s, self._end_s = most_s, time.monotonic() + most_s
         last = self.group_count if groups is None else first_group + groups
         with np.errstate(all="ignore"):
-            for first in range(first_group, last, self.at_once):
-                self._start(first, min(self.at_once, last - first))
-                self._body(0, len(self.linear))
+            try:
+                for first in range(first_group, last, self.at_once):
+                    self._start(first, min(self.at_once, last - first))
+                    self._body(0, len(self.linear))
+            except WorkbenchError:
+                raise
+            except INTERNAL as error:
+                raise EmulatorError(self.position, self.linear[self.position], error) from error
 
     # the groups that run together
 

@@ -27,10 +27,11 @@ from workbench.emulator.checks import (
 )
 from workbench.emulator.findings import Finding, among_all
 from workbench.emulator.history import GroupHistory, history_of
-from workbench.emulator.machine import Machine, NotEnded, written_slots
+from workbench.emulator.machine import EmulatorError, Machine, NotEnded, written_slots
 from workbench.emulator.source.program import TextProgram, annotations_of
 from workbench.emulator.steps import Trace
 from workbench.ir.node.uop import UOp
+from workbench.ir.text.program import line_at
 
 Array = np.ndarray[Any, Any]
 NO_OUTPUTS: Mapping[int, Array] = MappingProxyType({})
@@ -69,14 +70,17 @@ def emulated(
     machine = Machine(linear, memory, target, fresh, annotations=annotations)
     require_time(linear, target, annotations=annotations)
     limit_s = math.inf if text is None else MOST_TEXT_S
-    with _line_of_loop(text):
+    with _line_of_error(text):
         machine.run(most_s=limit_s if most_s is None else most_s)
     find_wrong_values(machine, expected)
     steps = None
     if history is not False:
         number = _group(machine.launch, history, machine.findings.all)
         arguments = _dtypes_of(arrays)
-        steps = history_of(linear, before, target, number, fresh, arguments=arguments, text=text)
+        with _line_of_error(text):
+            steps = history_of(
+                linear, before, target, number, fresh, arguments=arguments, text=text
+            )
     return _trace(machine, arrays, target, steps, text=text)
 
 
@@ -112,26 +116,31 @@ def steps_emulated(
             machine = Machine(linear, memory, gpu, fresh, annotations=annotations)
     if not is_whole:
         require_time(linear, gpu, groups=1, annotations=annotations)
-        with _line_of_loop(text):
+        with _line_of_error(text):
             machine.run(_group(machine.launch, group, ()), 1, group_s)
     find_wrong_values(machine, expected, is_whole)
     number = _group(machine.launch, group, machine.findings.all)
     limits = MOST_STEPS_BYTES, _dtypes_of(arrays)
-    steps = history_of(linear, before, gpu, number, fresh, *limits, text)
+    with _line_of_error(text):
+        steps = history_of(linear, before, gpu, number, fresh, *limits, text)
     return _trace(machine, arrays, gpu, steps, is_whole, text)
 
 
 @contextmanager
-def _line_of_loop(text: TextProgram | None) -> Iterator[None]:
-    """Add to a NotEnded of the block the line of the loop in the text."""
+def _line_of_error(text: TextProgram | None) -> Iterator[None]:
+    """Add to an error of the block its line in the text: of a NotEnded that of the loop."""
     try:
         yield
-    except NotEnded as error:
+    except (NotEnded, EmulatorError) as error:
         lines = () if text is None else text.lines
-        loops = [line for line in lines if error.position in line.positions and line.number]
-        if loops:
-            error.line = loops[0].number
-            error.because += f": it is in the loop of line {error.line}, {loops[0].text[:60]}"
+        found = [line for line in lines if error.position in line.positions and line.number]
+        if not found and isinstance(error, EmulatorError):
+            number = line_at(lines, error.position)  # a step that has no line, before one that has
+            found = [] if number is None else [lines[number]]
+        if found and found[0].number:
+            error.line = found[0].number
+            where = "in the loop of" if isinstance(error, NotEnded) else "at"
+            error.because += f": it is {where} line {error.line}, {found[0].text[:60]}"
         raise
 
 

@@ -111,6 +111,61 @@ def test_kernels_of_models_with_the_default_opts(machine: str) -> None:
     assert len(refused) <= 2, refused
 
 
+WITH_CORES = ["HIP:MI300X", "CUDA:H100", "CUDA:A100", "CUDA:RTX 4090", "METAL:M3"]
+CHANGED = {
+    "a constant": (re.compile(r"(max_float\d+\(.*?), 0\.0f\)"), r"\1, 0.5f)"),
+    "an index": (re.compile(r"\(lane & \d+\)"), "(lane & 0)"),
+}
+
+
+@pytest.mark.parametrize("of_halves", [False, True])
+@pytest.mark.parametrize("machine", WITH_CORES)
+def test_edited_products_of_tensor_cores(machine: str, of_halves: bool) -> None:
+    """Tiles without a line of their own have names in each step, too."""
+    if not of_halves and machine.startswith("CUDA"):
+        pytest.skip("its tensor cores have no float32")
+    make = halves if of_halves else floats
+    graph = (make(48, 32) @ make(32, 48)).relu()
+    kernel = explore(graph).kernels[-1].on(machine).kernel.optimized()
+    text, expected = kernel.code_for(machine), emulate(kernel, machine)
+    renamed = re.sub(r"\bacc2\b", "total", text)
+    assert "wmma_" in text and renamed != text
+    for code in (text, renamed):
+        trace = emulate(kernel, machine, code=code, history=True)
+        require_alike(trace, expected, machine)
+        assert trace.history is not None
+        assert trace.history.names.keys() >= trace.history.values.keys()
+        held = trace.step(-1).registers(0).keys()
+        assert "left" in held or any(name.startswith("A of ") for name in held), held
+    for what, (pattern, other) in CHANGED.items():
+        changed = pattern.sub(other, text)
+        assert changed != text, what
+        trace = emulate(kernel, machine, code=changed, history=True)
+        assert trace.findings and str(trace.step(-1)), what
+
+
+def test_a_fault_of_the_emulator_is_named_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, _ = product(32)
+    text = kernel.code_for("CUDA:H100")
+
+    def fails(*_: object) -> None:
+        raise KeyError("a value")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.emulator.machine.computed", fails)
+        with pytest.raises(WorkbenchError, match="cannot run this program") as raised:
+            emulate(kernel, "CUDA:H100", code=text)
+        line = raised.value.line
+        words = f"KeyError: 'a value': it is at line {line}, "
+        assert line and words in raised.value.because, raised.value
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.emulator.source.calls.CallTranslation.call", fails)
+        with pytest.raises(WorkbenchError, match="cannot read this") as raised:
+            emulate(kernel, "CUDA:H100", code=text)
+        line = raised.value.line
+        assert line is not None and "(" in text.split("\n")[line - 1]
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_each_barrier_of_a_tiled_product_is_needed(machine: str) -> None:
     kernel, _ = product(32)

@@ -146,7 +146,7 @@ class ExpressionTranslation(PlaceTranslation):
             after = self.values.node(Ops.WHERE, after.dtype, [self.gate, after, before])
         elif self.gate is not None:
             because = "a change in a part of an expression that a condition decides on"
-            raise self.fault(self._here(), f"{because} is not supported", "if")
+            raise self.fault(self.here(), f"{because} is not supported", "if")
         self.write(place, after)
 
     @abstractmethod

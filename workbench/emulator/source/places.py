@@ -268,10 +268,10 @@ class PlaceTranslation(StepWriter):
         memory, dtype = self._memory_type(place)
         node = self.values.bits(value, dtype)
         if self.gate is not None:
-            raise self.fault(self._here(), "a store in a condition is not supported", "if")
+            raise self.fault(self.here(), "a store in a condition is not supported", "if")
         if memory in self._constant:
             because = "this writes to an argument that the text declares as read-only"
-            raise self.fault(self._here(), because, "an argument without const, or `read_write`")
+            raise self.fault(self.here(), because, "an argument without const, or `read_write`")
         address = construct.index(memory, self._offset(place))
         self._append(address)
         self._append(construct.store(address, node))
@@ -321,7 +321,7 @@ class PlaceTranslation(StepWriter):
         own, nbytes = memory.dtype.scalar, place.dtype.itemsize
         if nbytes % own.itemsize:
             because = f"{place.dtype} is read in the middle of an element of {own}"
-            raise self.fault(self._here(), because)
+            raise self.fault(self.here(), because)
         return memory, own.vec(nbytes // own.itemsize)
 
     def _require_stride(self, dtype: DType, at: Token) -> None:

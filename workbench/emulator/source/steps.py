@@ -85,10 +85,11 @@ class StepWriter(ABC):
     def _append(self, node: UOp) -> None:
         if len(self.linear) >= MOST_STEPS:
             because = f"the program has more than {MOST_STEPS:,} steps"
-            raise self.fault(self._here(), because, "a shorter text, or a loop")
+            raise self.fault(self.here(), because, "a shorter text, or a loop")
         self.linear.append(node)
 
-    def _here(self) -> Token:
+    def here(self) -> Token:
+        """Return the place of the line that is translated."""
         number = 1 if self.row is None else self.row.number
         return Token("sign", "", number, 1, 0)
 
@@ -195,7 +196,7 @@ class StepWriter(ABC):
     def _of_warp(self, node: UOp) -> UOp:
         """Return the value of a step that all lanes of a warp take together."""
         if self.gate is not None:
-            raise self.fault(self._here(), "a step of a whole warp stands in a condition", "if")
+            raise self.fault(self.here(), "a step of a whole warp stands in a condition", "if")
         register = self._register("of warp ", node.dtype)
         self._append(node)
         self._note(is_main=True)

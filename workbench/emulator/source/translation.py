@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import INTERNAL, WorkbenchError, kind_and_text
 from workbench.emulator.source.assembly import instruction
 from workbench.emulator.source.c_parser import CParser
 from workbench.emulator.source.languages import LANGUAGES, SourceLanguage
@@ -59,17 +60,24 @@ def read_program(text: str, language: str, context: KernelContext) -> TextProgra
     """Return the program of a kernel's text.
 
     Errors: SourceError, with line and column, for a text that cannot be parsed, or that needs what
-    the emulator does not support.
+    the emulator does not support; also if the emulator itself fails to read it.
     """
     known = LANGUAGES[language]
     parser = (WgslParser if known.is_wgsl else CParser)(text, known)
+    translation: Translation | None = None
     try:
-        module = parser.module()
-        return Translation(text, known, module, context).program()
+        translation = Translation(text, known, parser.module(), context)
+        return translation.program()
     except RecursionError:
         because = "its statements stand too deep inside of each other"
         at = Token("sign", "", 1, 1, 0)
         raise SourceError(at, because, "fewer blocks in blocks") from None
+    except WorkbenchError:
+        raise
+    except INTERNAL as error:
+        because = f"its own code failed at this line: {kind_and_text(error)}"
+        at = parser.token if translation is None else translation.here()
+        raise SourceError(at, because, "another form of the line") from error
 
 
 class Translation(LoopTranslation):

@@ -150,6 +150,8 @@ def _product(trace: Trace, node: UOp, cores: Sequence[TensorCore]) -> TileProduc
     if node.op is not Ops.WMMA or trace.history is None:
         return None
     names = trace.history.names
+    if node not in names:  # a text that does not use the product
+        return None
     registers = [names[value] for value in (*tiles_of(node), node)]
     return TileProduct(cores.index(node.arg), registers)
 

@@ -256,3 +256,17 @@ def test_a_barrier_deleted_from_text_for_a_gpu(nothing_saved: Path) -> None:
             session.send_changes()
             assert page.is_record_of(session)
         assert broken(page.record) == []
+
+
+@pytest.mark.parametrize("machine", ["HIP:MI300X", "METAL:M3"])
+def test_an_edited_product_of_tensor_cores_has_its_steps(machine: str, nothing_saved: Path) -> None:
+    language = {"HIP": "HIP", "METAL": "Metal"}[machine.split(":")[0]]
+    graph = (array(48, 32) @ array(32, 48)).relu()
+    with session_of(explore(graph, device=machine)) as session:
+        auto = done(session, "auto", kernel=0)["variant"]
+        done(session, "code", variant=auto, language=language)
+        text = "\n".join(code_in(session, language, auto)["lines"]).replace("acc2", "total")
+        assert "wmma_" in text
+        child = done(session, "edit", variant=auto, language=language, text=text)["variant"]
+        row = plain(session.row(child))
+        assert row["error"] is None and row["check"]["ok"] and row["gpu"]["registers"]
