@@ -50,3 +50,36 @@ def test_a_choice_is_offered_with_its_plan_and_undone_by_one_click(
         live.answer("replan")
         expect(page.locator(".wb-plan-hand")).to_have_count(0)
         assert not session.recorder.exploration.choices
+
+
+def test_the_plans_before_and_now_are_seen_whole_and_undo_is_in_the_same_scroll(
+    browser: Any, tmp_path: Path
+) -> None:
+    """The card was cut on the right and below, in a box of its own that scrolled."""
+    x = Tensor(np.ones((128, 128), np.float32)).realize()
+    session = Session(explore((x @ x).relu() @ x))
+    session.complete()
+    relu = next(d for d in session.record.plan.decisions if d.value.startswith("relu"))
+    with LivePage(browser, tmp_path, session, width=953) as live:
+        page = live.page
+        page.evaluate(f"show({{ mode: 'plan', node: {relu.node} }})")
+        page.click("[data-key=replan]:has-text('fuse anyway')")
+        live.answer("replan")
+        page.wait_for_selector(".wb-plan-before:has-text('now')")
+        sizes = page.evaluate("""() => {
+          const card = document.querySelector(".wb-plan-before");
+          const pane = card.closest(".wb-plan-reasons");
+          const right = card.getBoundingClientRect().right + 1;
+          const cut = [...card.querySelectorAll("*")].filter((e) =>
+            e.getBoundingClientRect().right > right || e.scrollWidth > e.clientWidth + 1 && e.clientWidth
+          ).map((e) => e.outerHTML);
+          const boxes = [];
+          for (let e = card.parentElement; e !== pane; e = e.parentElement)
+            if (e.scrollHeight > e.clientHeight + 1) boxes.push(e.className);
+          for (let e = pane.querySelector("[data-key=replan-undo]").parentElement; e !== pane; e = e.parentElement)
+            if (e.scrollHeight > e.clientHeight + 1) boxes.push(e.className);
+          return [cut, boxes];
+        }""")
+        assert sizes == [[], []]
+        page.click("[data-key=replan-undo]")
+        assert page.faults == []

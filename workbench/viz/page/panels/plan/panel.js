@@ -121,7 +121,7 @@ function reasonsPane(app) {
     if (hasAny(changes, "record", "node", "kernel", "live", "pending", "reason", "choices")) {
       refill(detail, ...planDetail(app, state.kernel, showKernel));
     }
-    if (hasAny(changes, "node", "kernel", "reason")) scrollBack(detail);
+    if (hasAny(changes, "node", "kernel", "reason")) scrollBack(el);
   };
   const focus = () => focusIn(detail);
   return { el, update, focus };
