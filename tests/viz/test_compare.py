@@ -198,3 +198,10 @@ def test_a_question_that_waits_is_not_answered() -> None:
     asked = explore(Tensor(A).sum(), ask="kernels")
     with pytest.raises(WorkbenchError, match="argument 1 waits for a guess"):
         compare(asked, asked)
+
+
+def test_kernels_of_one_title_are_numbered() -> None:
+    a = Tensor(A)
+    pair, one = explore(a @ a.T, a.T @ a), explore(a @ a.T)
+    labels = [row.label for row in compare(pair, one)["kernels"].rows]
+    assert labels == ["matmul (1 of 2)", "matmul (2 of 2)"]

@@ -6,6 +6,7 @@ read; what has no equal is aligned by its name.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -78,7 +79,20 @@ def _plan_kernels(plans: Sequence[Exploration], values: Sequence[_Values]) -> li
     for _, cells in aligned(with_labels(columns, lambda _, cell: cell.title)):
         label = next(cell.title for cell in cells if cell is not None)
         rows.append(Row(label, tuple("" if cell is None else cell.text for cell in cells)))
-    return rows
+    return _numbered(rows)
+
+
+def _numbered(rows: Sequence[Row]) -> list[Row]:
+    """Return rows, those of one label numbered: two kernels may have one title."""
+    counts = Counter(row.label for row in rows)
+    seen: Counter[str] = Counter()
+    result = []
+    for row in rows:
+        seen[row.label] += 1
+        is_shared = counts[row.label] > 1
+        label = f"{row.label} ({seen[row.label]} of {counts[row.label]})"
+        result.append(row._replace(label=label) if is_shared else row)
+    return result
 
 
 class _KernelCell(NamedTuple):
