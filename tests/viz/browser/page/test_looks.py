@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.viz.browser.browser import FAINT, drawn, shown
-from tests.viz.browser.page.support import Record, keys, step_twice
+from tests.viz.browser.browser import FAINT, drawn, session_page, shown
+from tests.viz.browser.page.support import Record, keys, step_twice, timing
 from tests.viz.browser.scans.records import many_kernels
 from tests.viz.record.support import exported
 
@@ -65,6 +66,39 @@ def test_the_header_has_few_rows_and_nothing_past_the_edge(
             more = width < 953 and key in "23"  # they have choices, and three parts that fold
             assert page.evaluate(ROWS, ".wb-header") <= rows + more, key
             assert page.evaluate(PAST) == [], key
+
+
+CUT = """() => [...document.querySelectorAll(".wb-choices select")].filter((e) => e.offsetParent)
+  .filter((e) => {
+    const context = document.createElement("canvas").getContext("2d");
+    context.font = getComputedStyle(e).font;
+    const needed = context.measureText(e.selectedOptions[0].text).width + 30; // and its arrow
+    return e.offsetWidth < Math.min(needed, 150);
+  }).map((e) => `${e.ariaLabel} ${e.offsetWidth}: ${e.selectedOptions[0].text}`)"""
+"""Returns the selectors that cut what is chosen, if that is not long."""
+CUT_TIMES = """() => {
+  const all = document.querySelector(".wb-speed").getBoundingClientRect();
+  return [...document.querySelectorAll(".wb-speed > span")].map((e) => [e, e.getBoundingClientRect()])
+    .filter(([, b]) => b.top < all.bottom - 2 && (b.bottom > all.bottom + 2 || b.right > all.right + 1))
+    .map(([e]) => e.textContent);
+}"""
+"""Returns the times in the header of which a part is in sight."""
+
+
+@pytest.mark.parametrize("width", [800, 948, 1100, 1400])
+def test_choices_and_times_in_the_header_are_not_cut(
+    browser: Any, record: Record, tmp_path: Path, width: int
+) -> None:
+    page_record = json.loads(json.dumps(record))
+    for place, median in (0, 415e-6), (1, 3.63e-6):
+        page_record["variants"][place]["timing"] = timing(median, 0.022)
+    for page in shown(browser, tmp_path, session_page(page_record), width=width):
+        assert page.evaluate(CUT_TIMES) == []
+        assert "415" in page.get_attribute(".wb-speed", "title")
+        for mode in "rewrites", "plan", "side_by_side", "trace":
+            page.evaluate("(mode) => show({ mode })", mode)
+            page.wait_for_selector(".wb-choices select")
+            assert page.evaluate(CUT) == [], mode
 
 
 def test_buttons_over_the_source_wrap_together(session: Any) -> None:

@@ -57,6 +57,21 @@ def test_what_was_found_is_said_where_one_is(
         alert.wait_for(state="detached")
 
 
+@pytest.mark.parametrize("width", [500, 800])
+def test_a_long_answer_leaves_the_bar_of_passes_as_it_is(
+    browser: Any, record: Record, tmp_path: Path, width: int
+) -> None:
+    for page in shown(browser, tmp_path, session_page(record), width=width):
+        page.focus(".wb")
+        height = page.locator(".wb-bottom").evaluate("e => e.offsetHeight")
+        keys(page, "c")
+        change = [["variants", 0, "check"], {"ok": False, "text": WRONG}]
+        send_reply(page, "check", patch={"append": {}, "set": [change]})
+        notice = page.wait_for_selector(".wb-notice >> text=WRONG")
+        assert page.locator(".wb-bottom").evaluate("e => e.offsetHeight") <= height + 4
+        assert notice.get_attribute("title").endswith(WRONG)
+
+
 def test_a_wrong_answer_is_marked_where_its_time_stands(session: Any) -> None:
     change = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
     session.evaluate("p => hear({patch: p})", {"append": {}, "set": [change]})

@@ -322,15 +322,15 @@ function speedLine(app) {
     title: apart ? "timed separately: the machine may have been slower or faster" : null,
   }, apart ? `${APART}→` : "→");
   const others = realTimes(app.record.baselines).map(({ name, timing }) => speed(name, timing));
-  const el = h("div", {
-    class: "wb-speed",
-    title:
-      "median time of this kernel, and half the distance between the quartiles; share of the roofline's peak for as many threads",
-  });
+  const el = h("div", { class: "wb-speed" });
   parts.forEach((part, i) => el.append(i ? arrow : "", part));
   others.forEach((part) => el.append(h("span", { class: "wb-quiet" }, "·"), part));
+  el.title = `${[...el.childNodes].map((part) => part.textContent).join(" ")}\n${SPEED}`;
   return el;
 }
+
+const SPEED =
+  "median time of this kernel, and half the distance between the quartiles; share of the roofline's peak for as many threads";
 
 /** The names and times of the variants that were timed on the device itself.
  * @param {{name: string, timing: TimingRow | null}[]} rows */
@@ -414,7 +414,8 @@ export function notices(app) {
     refill(
       el,
       app.status ? progress(app, app.status) : restoring(app),
-      app.notice && h("div", { class: "wb-notice" }, h("span", {}, app.notice)),
+      app.notice &&
+        h("div", { class: "wb-notice" }, h("span", { title: app.notice }, app.notice)),
       // an error must be seen even if its pane is folded
       ...["results", "kernels"].filter((where) => !app.arrangements.shows(where))
         .map((where) => failure(app, where)),
