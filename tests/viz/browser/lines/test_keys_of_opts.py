@@ -80,11 +80,25 @@ def test_a_without_an_opt_says_so(live: LivePage) -> None:
     page = live.page
     page.focus(".wb")
     keys(page, "a")
-    page.wait_for_selector("text=no opt is marked: click one in OPTS TO TRY")
+    page.wait_for_selector(
+        "text=no opt is marked: in Tune, / searches OPTS TO TRY, Enter and arrows"
+    )
     page.click("[data-key=loop-1]")
     keys(page, "a")
-    page.wait_for_selector("text=g1 is a loop: no opt is marked: click one in OPTS TO TRY")
+    page.wait_for_selector("text=g1 is a loop: no opt is marked: in Tune, / searches OPTS TO TRY")
     assert page.evaluate("sent.filter((m) => m.do === 'apply')") == []
+
+
+def test_j_goes_from_the_buttons_of_the_opts_to_the_first(live: LivePage) -> None:
+    page = live.page
+    page.wait_for_selector(ROWS)
+    for letter in "j", "k":
+        page.focus("[data-key=op-UPCAST]")
+        keys(page, letter)
+        assert focused(page).startswith("offer-"), letter
+    page.focus(".wb")
+    keys(page, "?")
+    page.wait_for_selector(".wb-help >> text=Tune, by keys alone")
 
 
 def test_a_filter_without_offers_stays(live: LivePage) -> None:

@@ -35,6 +35,7 @@ export const KEYS = [
   ["h l", "previous, next pass", null],
   ["/", "search; Enter goes to the first that is found", null],
   ["a", "apply the opt that has the focus, else the marked one; a changed list of OPTS", applyHere],
+  ["/ word Enter a", "Tune, by keys alone: find opts, go to the first, apply it", null],
   ["u", "undo: select the parent variant", undo],
   ["U", "redo", redo],
   ["t", "time this variant and the pinned one, in turns", measure],
@@ -125,7 +126,7 @@ function applyHere(app, target) {
  * @param {App} app */
 function noOpt({ view }) {
   const marked = view.axis ? `${view.axis} is a loop: ` : "";
-  return `${marked}no opt is marked: click one in OPTS TO TRY, which Tune has, and then press a`;
+  return `${marked}no opt is marked: in Tune, / searches OPTS TO TRY, Enter and arrows go to one, and a applies it`;
 }
 
 /** Run the action of a key; return whether it has one.

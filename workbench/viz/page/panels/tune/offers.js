@@ -80,7 +80,8 @@ export function offersPane(app, state) {
     focusItem(list, first);
     return first !== undefined;
   };
-  return { el, update, focusFirst };
+  const holds = (/** @type {Node} */ node) => list.contains(node);
+  return { el, update, focusFirst, holds };
 }
 
 /** @param {HTMLElement} element */

@@ -119,7 +119,12 @@ function optsPane(app) {
     if (renewed || hasAny(changes, "live", "optlist")) opts.update();
     if (renewed || changes.has("answers")) askForOffers(app, variant, state);
   };
-  return { el, update, keys: { ...opts.keys, "/": () => find.focus() } };
+  /** From anywhere in the pane but the list itself, which walks by itself.
+   * @param {KeyboardEvent} event */
+  const enterList = ({ target }) =>
+    target instanceof Node && el.contains(target) && !list.holds(target) && list.focusFirst();
+  const keys = { ...opts.keys, "/": () => find.focus(), j: enterList, k: enterList };
+  return { el, update, keys };
 }
 
 /**
