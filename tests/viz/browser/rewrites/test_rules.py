@@ -61,6 +61,17 @@ def test_a_rule_is_searched_read_and_stepped_through(
         assert selected.inner_text().split()[:2] == [str(len(uses)), "idiv-by-shift"]
 
 
+def test_the_list_is_sorted_by_use(browser: Any, record: Record, tmp_path: Path) -> None:
+    for page in shown(browser, tmp_path, exported(record), mode="5"):
+        figures = page.locator(".wb-rules-row > .wb-figure")
+        listed = figures.all_inner_texts()
+        page.click("[data-key=rules-by-use]")
+        counts = [int(text.replace(",", "")) for text in figures.all_inner_texts()]
+        assert counts == sorted(counts, reverse=True) and counts[0] > counts[1] > 0
+        page.click("[data-key=rules-by-use]")
+        assert figures.all_inner_texts() == listed != [f"{count:,}" for count in counts]
+
+
 @pytest.mark.parametrize("width", [800, 953])
 def test_the_list_and_the_rule_are_seen_together(
     browser: Any, record: Record, tmp_path: Path, width: int

@@ -32,6 +32,7 @@ export const panel = {
 class Rules {
   query = "";
   firedOnly = false;
+  isByUse = false;
   /** The listed rules, and their uses.
    * @type {unknown[]} */
   #filledWith = [];
@@ -183,26 +184,31 @@ class Rules {
     const own = ownRules(app.record, this.rows());
     this.#filledWith = [this.rows(), uses, own.join("\n")];
     const isUsed = (/** @type {ListedRule} */ { name }) => Number(uses.has(name));
-    const rank = (/** @type {ListedRule} */ row) => own.includes(row.name) ? 2 : isUsed(row);
+    const usesOf = (/** @type {ListedRule} */ { name }) => countUses(uses.get(name) ?? []);
+    const rank = (/** @type {ListedRule} */ row) =>
+      this.isByUse ? usesOf(row) : own.includes(row.name) ? 2 : isUsed(row);
     const shown = rows.filter((row) =>
       hasWords(`${row.name} ${row.doc} ${row.passes.join(" ")} ${row.file} ${row.set}`, query) &&
       (!firedOnly || isUsed(row))
-    ).sort((a, b) => rank(b) - rank(a)); // the reader's, then those that fired, each in their order
+    ).sort((a, b) => rank(b) - rank(a)); // else the reader's, then those that fired, in their order
     const isRecorded = app.record.passes.length > 0;
     const fired = rows.filter(({ name }) => uses.has(name)).length;
+    const byUse = button(app, "by use", () => {
+      this.isByUse = !this.isByUse;
+      this.#fill();
+    }, { pressed: this.isByUse, name: "rules-by-use", title: "the rule that fired most first" });
     refill(
       this.head,
       heading(
         "RULES",
+        isRecorded && byUse,
         h("span", {
           class: "wb-quiet",
           title: "listed; and how many of them fired in this exploration",
         }, isRecorded ? `${rows.length}, of which ${fired} fired` : String(rows.length)),
       ),
     );
-    const items = shown.map((row) =>
-      ruleItem(app, row, countUses(uses.get(row.name) ?? []), own.includes(row.name))
-    );
+    const items = shown.map((row) => ruleItem(app, row, usesOf(row), own.includes(row.name)));
     const none = h("p", { class: "wb-quiet", role: "status" }, "nothing found");
     refill(this.list, items.length ? walkable("listbox", "rules", {}, ...items) : none);
   }
