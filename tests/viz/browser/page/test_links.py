@@ -117,6 +117,10 @@ def test_a_line_lights_its_nodes_and_leads_to_its_kernel(page: Any, record: Reco
             drawn(page)
             nodes = page.locator("[data-pane=graph] .wb-g-node >> visible=true").count()
             assert page.locator(lit).count() or not nodes, record["passes"][place]["name"]
+    colour = "(e, [box, name]) => getComputedStyle(box ? e.querySelector(box) : e)[name]"
+    box = page.locator(lit).first.evaluate(colour, [".wb-g-box", "fill"])
+    row = page.locator(".wb-lit >> visible=true").first.evaluate(colour, ["", "backgroundColor"])
+    assert box == row, "one colour for what is lit"
     page.click(last)
     drawn(page)
     assert page.locator(lit).count() == 0 < page.locator(".wb-source-kernels").count()

@@ -275,7 +275,7 @@ function canvasLines(context, { drawing, view: { scale }, marks, lines }, seen, 
     addEdge(path, drawing, edge);
     const relation = isLitLine(edge, marks) ? undefined : near.get(edge);
     context.setLineDash(relation === "reader" ? READER_DASH : []);
-    context.strokeStyle = colours[relation ?? "picked"];
+    context.strokeStyle = colours[relation ?? "lit"];
     context.lineWidth = Math.max(relation ? 2.6 : 3.4, 2 / scale);
     context.stroke(path);
   }
@@ -303,16 +303,17 @@ function canvasNode(context, node, scale, marks, relation, colours, path) {
   context.translate(node.x, node.y);
   const isWaiting = node.state === "waiting";
   context.globalAlpha = isWaiting || node.state === "gone" ? 0.35 : 1;
-  context.fillStyle = node.tint || colours.family(node.family);
+  const isLit = marks.lit.has(node.key);
+  context.fillStyle = node.tint || (isLit ? colours.shine : colours.family(node.family));
   context.fill(path);
   if (!isWaiting) context.globalAlpha = 1;
   context.setLineDash(node.state === "gone" ? [4, 3] : []);
-  const isMarked = marks.picked === node.key || marks.found.has(node.key) ||
-    marks.lit.has(node.key);
+  const isChosen = marks.picked === node.key || marks.found.has(node.key);
+  const isMarked = isChosen || isLit;
   const isNear = !isMarked && relation !== undefined && !CHANGED.has(node.state);
   if (isNear && relation === "reader") context.setLineDash(READER_DASH);
   context.strokeStyle = isMarked
-    ? colours.picked
+    ? isChosen ? colours.picked : colours.lit
     : isNear
     ? colours[relation]
     : lineColour(node.state, colours);
@@ -391,8 +392,8 @@ function canvasStubs(context, drawing, seen, scale, colours) {
 
 /** Colours by name, and those of op families by their letters; the opacity of regions; a font by
  * its size.
- * @typedef {"new" | "gone" | "edge" | "text" | "muted" | "picked" | "operand" | "reader" |
- *   "ground"} ColourName
+ * @typedef {"new" | "gone" | "edge" | "text" | "muted" | "picked" | "lit" | "shine" |
+ *   "operand" | "reader" | "ground"} ColourName
  * @typedef {Record<ColourName, string> & {
  *   family(letter: string): string, regionAlpha: number, font(size: number): string
  * }} Colours */
@@ -425,6 +426,8 @@ function readColours(el) {
     text: colour("text"),
     muted: colour("muted"),
     picked: colour("picked"),
+    lit: colour("lit"),
+    shine: colour("shine"),
     operand: colour("operand"),
     reader: colour("reader"),
     ground: colour("ground"),
