@@ -248,6 +248,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " no measurable difference; green: the best that is more than noise.",
         "few runs": "The kernel is slow, or other programs had its cores in most runs, so that"
             " only a few count: nothing is known of the spread.",
+        "too few rounds": "Two variants were timed in turns, but fewer than six rounds count: a run"
+            " is slow, or other programs had the cores. Nothing is said of which is faster.",
         "not legal": "Opts that cannot be applied here, each with the reason.",
         "elements per instruction": "How many neighbours one vector instruction computes.",
         "independent accumulators": "Sums that do not wait for each other: a multiply-add takes"
@@ -261,6 +263,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "kernels?": "Why there are so many kernels, and no more or fewer: reasons that the"
             " scheduler recorded.",
         "kernel": "Why this kernel begins and ends where it does, and what is fused in it.",
+        "equal kernels": "3 of 3 equal kernels: kernels that compute the same on other arrays, as"
+            " equal layers of a model do; this is the third of them. They share one program.",
+        "r_32_40_48": "The name of a kernel: r reduces, e computes every element by itself; then"
+            " the sizes of its loops without opts. e_32_64 has loops of 32 and 64 steps.",
         "decisions": "For every value: was it stored to memory, or fused into its readers, and"
             " why?",
         "stored": "The value goes to memory, and its readers read it back: a kernel ends here.",
@@ -416,6 +422,14 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "v3 = LOAD.float32 v2": "A line of IR: a name, an op with its dtype, and the values that it"
             " works on. In braces stands what else the op needs: {\"r0\", REDUCE} is the name and"
             " the kind of a loop. Constants stand where they are used.",
+        "{1, 1536}": "After PARAM: the place of the array among the kernel's arguments, from 0, and"
+            " the number of its elements. {0, ..} is p0, where the result goes.",
+        "nsz": "In LLVM's text: no signed zeros. An operation with it may give 0.0 for -0.0; NaN"
+            " and infinity stay as they are.",
+        "fmuladd": "In LLVM's text: llvm.fmuladd(a, b, c) is a * b + c, rounded once where the"
+            " machine has an instruction for that, else twice.",
+        "poison": "In LLVM's text: a value that nobody may use. A vector begins as poison, and then"
+            " gets its elements one by one.",
         "LINEAR": "The first line of a linear program, whose lines run one after the other.",
         "let": "In a linear program: a node that steps use and that is no step, such as an argument"
             " of the kernel.",

@@ -146,7 +146,8 @@ export function equalKernelsLine(app, kernel, showKernel) {
       {
         title: `kernels ${numbers}${equal.length > MOST_NAMED ? ", …" : ""}: they compute the same`,
       },
-      `${at + 1} of ${equal.length} equal kernels`,
+      `${at + 1} of ${equal.length} `,
+      h("span", { "data-term": "equal kernels" }, "equal kernels"),
     ),
     step(-1, "‹", "the previous"),
     step(1, "›", "the next"),
