@@ -303,17 +303,21 @@ function kernelRow(app, row, all, toggle) {
       ),
       module && recordText(module, "wb-kernel-module wb-clip"),
       line && recordText(line.where, "wb-quiet wb-clip"),
-      h(
-        "span",
-        { class: "wb-kernel-figures" },
-        h("span", { class: "wb-figure wb-kernel-time" }, ...timeOf(work)),
-        h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
-        h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),
-      ),
+      figures(work),
     ),
     { ...lineLink(lines), kernels: places },
   );
 }
+
+/** @param {Work} work */
+const figures = (work) =>
+  h(
+    "span",
+    { class: "wb-kernel-figures" },
+    h("span", { class: "wb-figure wb-kernel-time" }, ...timeOf(work)),
+    h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
+    h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),
+  );
 
 /** The variant, its newest time, and whether that was disturbed: together in any width, since a time
  * without its variant may be taken for that of another one.
