@@ -28,9 +28,11 @@ from workbench.viz.still.cards import bars, chip
 LARGEST_PAGE_BYTES = 481_000
 """Of an exported file: what is sent around with the record of the tour's kernels. A thousand say
 what each part of a pane is, time a variant in every layout, and paint canvases for paper."""
-LARGEST_BYTES = 359_500
-"""Of the code and style of the page, which travel once to a notebook. Four thousand unfold the code
-of a rule, draw passes by their time, search folds, and colour kernels by a figure. One thousand
+LARGEST_BYTES = 361_000
+"""Of the code and style of the page, which travel once to a notebook. Fifteen hundred bring the
+selected variant into sight, keep choices and times in the header whole, and sort rules by use.
+Four thousand unfold the code of a rule, draw passes by their time, search folds, and
+colour kernels by a figure. One thousand
 count saved variants, say once why times are uncertain, and fold a wrong answer. Two thousand list
 the reader's own rules, and share a column's height by its contents. Two thousand replay
 a pass by what each step changes (the last of 2000 took 7.5 s of script, now a fifteenth), and light
