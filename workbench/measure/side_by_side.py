@@ -48,7 +48,8 @@ class Ratio:
         if not self.rounds:
             return BUSY
         if self.rounds < MIN_ROUNDS:
-            return f"too few rounds to compare ({self.rounds})"
+            needs = f"{self.rounds} of at least {MIN_ROUNDS}"
+            return f"too few rounds to compare: {needs}, a difference may be noise"
         if not self.is_measurable:
             return "no measurable difference"
         if self.median < 1:
