@@ -119,10 +119,11 @@ function optsPane(app) {
     if (renewed || hasAny(changes, "live", "optlist")) opts.update();
     if (renewed || changes.has("answers")) askForOffers(app, variant, state);
   };
-  /** From anywhere in the pane but the list itself, which walks by itself.
+  /** From anywhere in the pane but a list or a tree, which walks by itself.
    * @param {KeyboardEvent} event */
   const enterList = ({ target }) =>
-    target instanceof Node && el.contains(target) && !list.holds(target) && list.focusFirst();
+    target instanceof Element && el.contains(target) && !list.holds(target) &&
+    !target.closest("[role=tree]") && list.focusFirst();
   const keys = { ...opts.keys, "/": () => find.focus(), j: enterList, k: enterList };
   return { el, update, keys };
 }
