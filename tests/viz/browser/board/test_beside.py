@@ -84,6 +84,43 @@ def test_graphs_loops_and_source_stand_in_pairs(live: LivePage, session: Session
     assert page.evaluate(FAINT) == []
 
 
+def test_graphs_stand_at_one_pass_before_and_after_a_side_is_compiled(
+    browser: Any, nothing_saved: Path, tmp_path: Path
+) -> None:
+    """A side that was not compiled has the passes of the plan alone: both show one of these."""
+    held: list[Any] = []
+    with session_of(matmul()) as session, LivePage(browser, tmp_path, session) as live:
+        done(session, "passes", variant=0)
+        done(session, "auto", kernel=0)
+        assert session.row(0).passes and not session.row(1).passes
+        handle = session.handle
+
+        def handle_others(request: Any, page: Any) -> None:
+            if request["do"] == "passes":
+                held.append(request)
+            else:
+                handle(request, page)
+
+        session.handle = handle_others  # type: ignore[method-assign]
+        page = live.page
+        live.answer()
+        page.evaluate("show({ mode: 'compare' })")
+        page.select_option("[data-key='variant beside']", label="auto")
+        live.answer("compare", "passes")
+        heads = [f"{side.format('graph')} .wb-rw-head" for side in (BESIDE, NOW)]
+        passes = [texts(page, f"{head} b") for head in heads]
+        assert passes[0] == passes[1] != ["statement-tree"]
+        assert "not compiled yet: auto" in page.inner_text(heads[0])
+        assert "not compiled" not in page.inner_text(heads[1])
+        session.handle = handle  # type: ignore[method-assign]
+        for request in held:
+            session.handle(request, live)
+        live.answer("pairs")
+        assert [texts(page, f"{head} b") for head in heads] == [["statement-tree"]] * 2
+        assert "not compiled" not in page.inner_text(heads[0])
+        assert "" in signs(page, "graph@") & signs(page, "graph"), "most nodes have partners"
+
+
 def test_helpers_are_folded_on_both_sides_or_on_none(live: LivePage, session: Session) -> None:
     page = live.page
     codes = [side.format("code") for side in (BESIDE, NOW)]

@@ -3,12 +3,12 @@
 // other: a node, an axis, a pass or a step that is selected on one is selected on the other, where it
 // has a partner.
 
-import { passesOf, shownPass } from "../record/passes.js";
+import { lacksPasses, passesOf, passNames, shownPass } from "../record/passes.js";
 import { decisionOf } from "../record/rule_uses.js";
 import { timelineOf } from "../record/states.js";
 import { App, NO_SELECTION, rowAt } from "./store.js";
 
-/** @import { CompareReply, PageRecord, PairsReply } from "../record.d.ts" */
+/** @import { CompareReply, PageRecord, PairsReply, VariantRow } from "../record.d.ts" */
 /** @import { Changes, Link, View } from "../types.d.ts" */
 
 /** Nodes of the graph on one side: their partners on the other, and which of them differ. `about`
@@ -36,6 +36,11 @@ export class OtherApp extends App {
   #lit = new Map();
   /** The graphs whose pairs are asked for, or known. */
   #asked = "";
+  /** The names of the passes on both sides that were paired. */
+  #paired = "";
+  /** The variants for which compiling was requested.
+   * @type {WeakSet<VariantRow>} */
+  #compiling = new WeakSet();
   /** @type {(() => void)[]} */
   #ends = [];
 
@@ -109,7 +114,35 @@ export class OtherApp extends App {
     for (const name of /** @type {const} */ (["axis", "node", "language"])) {
       if (changes.has(name)) this.#mirror(from, to, partnerOf(from, to, name));
     }
+    this.#askForPasses();
+    this.#pairPasses();
     this.#askForPairs();
+  }
+
+  /** Request the passes of a side that was not compiled yet: without them the sides could only show
+   * those before. */
+  #askForPasses() {
+    const { main } = this;
+    if (main.live !== "live" || !main.arrangements.showsBeside) return;
+    for (const side of [this, main]) {
+      const row = side.variant();
+      const { variant } = side.view;
+      if (!row || variant === null || !lacksPasses(row) || this.#compiling.has(row)) continue;
+      this.#compiling.add(row);
+      side.ask({ do: "passes", variant }).catch(() => {}); // its error stands in its row
+    }
+  }
+
+  /** Pair the passes of both sides anew, if either has got others. */
+  #pairPasses() {
+    const { main } = this;
+    const names = JSON.stringify([this, main].map(passNames));
+    if (names === this.#paired) return;
+    this.#paired = names;
+    const [from, to] = main.view.pass === null ? [this, main] : [main, this];
+    const step = stepIn(from, to);
+    if (step) this.#mirror(from, to, step);
+    for (const side of [this, main]) side.changed("pass");
   }
 
   /** What the main side changed that this one has, too.

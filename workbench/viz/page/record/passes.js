@@ -3,7 +3,7 @@
 import { readingOf } from "./states.js";
 
 /** @import { App } from "../app/store.js" */
-/** @import { NodeColumns, PageRecord, RecordedPass } from "../record.d.ts" */
+/** @import { NodeColumns, PageRecord, RecordedPass, VariantRow } from "../record.d.ts" */
 
 /** The passes of scheduling that concern the kernel, then those of the selected variant.
  * @param {App} app */
@@ -17,21 +17,35 @@ export function passesOf(app) {
 
 /** The pass that is shown: the selected one, or in another variant that of its name, else the first
  * that rules rewrote, or that has steps (decisions have no graph); beside another side the first
- * that lowers the kernel, which begins with the kernel as its opts left it.
+ * that lowers the kernel, which begins with the kernel as its opts left it, of those by name that
+ * both sides have.
  * @param {App} app
  * @returns {number | null} */
 export function shownPass(app) {
-  const { record: { passes }, view: { pass } } = app;
-  const places = passesOf(app);
-  if (pass !== null && places.includes(pass)) return pass;
+  const { record: { passes }, view: { pass }, partner } = app;
+  const all = passesOf(app);
+  if (pass !== null && all.includes(pass)) return pass;
   const name = passes[pass ?? -1]?.name;
-  const own = app.arrangements.showsBeside ? app.variant()?.passes ?? [] : [];
+  const isBeside = app.arrangements.showsBeside;
+  const theirs = isBeside && partner && new Set(passNames(partner));
+  const common = all.filter((place) => !theirs || theirs.has(passes[place].name));
+  const places = common.length ? common : all;
+  const own = isBeside ? places.filter((place) => app.variant()?.passes.includes(place)) : [];
   return places.find((place) => passes[place].name === name) ??
     own.find((place) => !["opt", "rewrite"].includes(passes[place].unit)) ??
     places.find((place) => passes[place].unit === "rewrite" && passes[place].rewrites.length) ??
     places.find((place) => passes[place].unit !== "decision" && passes[place].rewrites.length) ??
     places[0] ?? null;
 }
+
+/** The names of the passes of the selected variant.
+ * @param {App} app */
+export const passNames = (app) => passesOf(app).map((place) => app.record.passes[place].name);
+
+/** Whether a variant has no passes of its own: it was not compiled yet.
+ * @param {VariantRow | null} variant */
+export const lacksPasses = (variant) =>
+  variant !== null && !variant.passes.length && !variant.edited && !variant.error;
 
 /** The next or previous pass with changes; null if there is none.
  * @param {App} app

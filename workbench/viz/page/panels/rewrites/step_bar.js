@@ -5,6 +5,7 @@ import { act } from "../../app/actions.js";
 import { shownPairing } from "../../app/beside.js";
 import { button, chooser } from "../../app/pieces.js";
 import { h, recordText } from "../../base/elements.js";
+import { lacksPasses } from "../../record/passes.js";
 import { FORMS } from "./position.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -20,6 +21,7 @@ export function stepBar(app, state, place, step) {
   const pass = app.record.passes[place];
   return [
     h("b", { title: pass.doc }, recordText(pass.name)),
+    lacksOwn(app),
     count > 0 && stepper(state, step, count),
     pass.unit !== "decision" && viewButtons(app, state),
     app.view.variant !== null && !app.arrangements.showsBeside &&
@@ -29,6 +31,15 @@ export function stepBar(app, state, place, step) {
       name: "bisect",
     }),
   ];
+}
+
+/** Beside another side, the reason why only a pass of the plan can be shown; null: none.
+ * @param {App} app */
+function lacksOwn(app) {
+  const { arrangements, partner } = app;
+  const row = app.variant();
+  if (!partner || !row || !arrangements.showsBeside || !lacksPasses(row)) return null;
+  return h("span", { class: "wb-quiet" }, "not compiled yet: ", recordText(row.name, "", 40));
 }
 
 /**

@@ -7,7 +7,7 @@ import { button, hasAny, heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { plural, secondsText } from "../../base/text.js";
-import { ownSeconds, passesOf } from "../../record/passes.js";
+import { lacksPasses, ownSeconds, passesOf } from "../../record/passes.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { VariantRow } from "../../record.d.ts" */
@@ -64,11 +64,6 @@ function strip(app) {
   };
   return { el, update };
 }
-
-/** Whether the selected variant lacks passes of its own, which compiling it gives.
- * @param {VariantRow | null} variant */
-const lacksPasses = (variant) =>
-  variant !== null && !variant.passes.length && !variant.edited && !variant.error;
 
 /** Where its program is in sight, the selected variant is compiled anyway.
  * @param {App} app
