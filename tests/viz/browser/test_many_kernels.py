@@ -255,6 +255,7 @@ def test_a_long_title_leaves_the_number_of_kernels_whole(
     for page in shown(browser, tmp_path, exported(long), mode="3"):
         for width in (1400, 800):
             page.set_viewport_size({"width": width, "height": 800})
+            drawn(page)
             headline = page.locator(".wb-title > .wb-words.wb-quiet")
             assert headline.evaluate("e => e.scrollWidth <= e.clientWidth"), width
             title = page.locator(".wb-title .wb-expr")
