@@ -127,6 +127,17 @@ def test_edited_source_is_checked(worker: Worker, kernel: Kernel) -> None:
 
 
 @NEEDS_C
+def test_an_answer_that_depends_on_memory_outside_is_wrong(worker: Worker, kernel: Kernel) -> None:
+    """Also where it is right beside the first contents of that memory, which are no numbers."""
+    source = kernel.compile("C").source
+    end = source.rindex("}")
+    by_chance = source[:end] + "if (p1[600] == 0.0f) p0[0] = 7;" + source[end:]
+    verdict = check(worker, kernel, by_chance)
+    assert not verdict["ok"]
+    assert verdict["text"] == "WRONG: the program reads outside of buffer p1"
+
+
+@NEEDS_C
 def test_a_crash_is_told_and_the_next_task_works(worker: Worker, kernel: Kernel) -> None:
     with pytest.raises(WorkerEnded) as caught:
         check(worker, kernel, inside(kernel, "*(volatile int *)8 = 1;"))

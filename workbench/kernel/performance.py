@@ -26,9 +26,15 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.compiled import compiled_registers
 from workbench.kernel.run import computing
 from workbench.kernel.runnable import RunnableKernel
-from workbench.measure.kernel_time import Calibration, Timing, calibration, measure_kernel
+from workbench.measure.kernel_time import (
+    Calibration,
+    Timing,
+    calibration,
+    least_seconds,
+    measure_kernel,
+)
 from workbench.measure.side_by_side import SideBySide, side_by_side
-from workbench.measure.speeds import Speeds, earlier_speeds, speeds, with_peak
+from workbench.measure.speeds import Speeds, speeds, with_peak
 
 # --------------------------------------------------------------------------------------------------
 # The performance of a kernel.
@@ -68,7 +74,8 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
         beside = calibration_beside(device, built.source.launch.threads)
-        least_s = least_seconds(kernel, device, built.source.launch.threads)
+        kind, threads = float_kind(kernel.original), built.source.launch.threads
+        least_s = least_seconds(device, kind, threads, kernel.estimates)
         timing = measure_kernel(run, device, kernel.estimates, budget_s, cold, beside, least_s)
         key = kernel.ast, kernel.rules_off, device
         medians = kernel.data.medians.setdefault(key, [])
@@ -77,7 +84,6 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
             medians.append(timing.median_s)
         if not Device[device].is_processor:
             return timing
-        kind, threads = float_kind(kernel.original), built.source.launch.threads
         # a disturbed time explains nothing, and has no share
         speed = timing.gflops * 1e9 if timing.had is None else 0.0
         measured_s = timing.min_s if timing.had is None else None
@@ -89,15 +95,6 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
             return timing
         share = machine.share(kind, threads, speed)
         return replace(timing, fraction_of_peak=share, bound=str(waits))
-
-
-def least_seconds(kernel: RunnableKernel, device: str, threads: int) -> float:
-    """Return the seconds of a run at the peak of this machine's processor; 0 where that is not
-    known."""
-    known = earlier_speeds() if Device[device].is_processor else None
-    if known is None:
-        return 0.0
-    return known.least_s(float_kind(kernel.original), threads, kernel.estimates)
 
 
 def calibration_beside(device: str, threads: int) -> Calibration | None:

@@ -17,7 +17,7 @@ from workbench.ir.nest.estimates import Estimates
 from workbench.measure import timing
 from workbench.measure.bandwidth import measure_cold
 from workbench.measure.peak import run_cycles
-from workbench.measure.speeds import Speeds
+from workbench.measure.speeds import Speeds, earlier_speeds
 from workbench.measure.timing import number_text, percent_text
 from workbench.pickles import pickled
 
@@ -200,6 +200,13 @@ def seconds_text(seconds: float) -> str:
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
+
+
+def least_seconds(device: str, kind: str | None, threads: int, work: Estimates) -> float:
+    """Return the seconds of a run at the peak of this machine's processor; 0 for another device,
+    and where the speeds are not known."""
+    known = earlier_speeds() if Device[device].is_processor else None
+    return 0.0 if known is None else known.least_s(kind, threads, work)
 
 
 def measure_kernel(

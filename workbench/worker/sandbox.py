@@ -170,6 +170,14 @@ FILL, FILL_OF_FLOATS = 0xA5, 0xFF
 of them."""
 
 
+def judged(is_right: bool, text: str, reads: str) -> tuple[bool, str]:
+    """Return a verdict and its text with what a program `reads` outside of its buffers ("":
+    nothing): an answer that depends on that is right by chance alone."""
+    if not reads:
+        return is_right, text
+    return False, f"WRONG: {reads}" if is_right else f"{text}; {reads}"
+
+
 class SandboxedBuffer:
     """A copy of a buffer, on a device, between two strips of memory that no program may write to,
     or read from."""

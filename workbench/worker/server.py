@@ -30,7 +30,7 @@ from workbench.measure.timing import Samples, enough, no_garbage_collection, sam
 from workbench.worker.benchmark import SETTLED, BenchmarkSettings, is_settled, run_benchmark
 from workbench.worker.candidate import KernelData, Run, bind, compiled
 from workbench.worker.rows import Row, error_row, parsed
-from workbench.worker.sandbox import SandboxedBuffer
+from workbench.worker.sandbox import SandboxedBuffer, judged
 
 Report = Callable[[Row], None]
 MOST_AGAIN_S = 0.5
@@ -204,7 +204,8 @@ class WorkerServer:
         inputs = arrays(originals, slots)
         actual = [buffers[slot].to_numpy() for slot in slots]
         outcome = checking.check(original, slots, inputs, actual)
-        return {"ok": bool(outcome.ok), "text": f"{outcome}{reads}"}
+        ok, text = judged(bool(outcome.ok), str(outcome), reads)
+        return {"ok": ok, "text": text}
 
     def compile(self, task: Row) -> Row:
         """Return the machine code of a kernel, which does not run: its lines, each with its line of
@@ -267,7 +268,8 @@ def _read_outside(run: Run, guards: Sequence[SandboxedBuffer], outputs: Sequence
     places = [s for s in range(len(guards)) if is_steady and outputs_with(s) != first]
     for slot, array in zip(outputs, before, strict=True):
         guards[slot].buffer.copy_in(array)
-    return "".join(f"; the program reads outside of buffer p{slot}" for slot in places)
+    buffers = " and ".join(f"buffer p{slot}" for slot in places)
+    return f"the program reads outside of {buffers}" if places else ""
 
 
 def joint_calibration(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:

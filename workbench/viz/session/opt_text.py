@@ -21,8 +21,8 @@ from workbench.base.sequences import common_prefix
 from workbench.ir.nest.estimates import Estimates
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
 from workbench.kernel.kernel import Kernel
-from workbench.measure.kernel_time import doubts, over_calls, seconds_text
-from workbench.measure.speeds import Speeds, earlier_speeds
+from workbench.measure.kernel_time import doubts, least_seconds, over_calls, seconds_text
+from workbench.measure.speeds import Speeds
 from workbench.measure.timing import Samples, number_text, percent_text
 from workbench.search.moves import Candidate
 from workbench.search.result import SearchResult
@@ -337,9 +337,9 @@ def timing_row(
     their ratios are meaningful, because a machine may be slower an hour later."""
     cold = cold if cold is not None and cold.samples_s else None
     info = Device[device] if device in Device.names() else None  # None: the name of a baseline
-    known = earlier_speeds() if info is not None and info.is_processor else None
-    if known is not None:
-        samples = dataclasses.replace(samples, least_s=known.least_s(kind, threads, work))
+    if info is not None:
+        least_s = least_seconds(device, kind, threads, work)
+        samples = dataclasses.replace(samples, least_s=least_s)
     median, gflops = samples.median_s, work.flops / samples.median_s / 1e9
     is_emulator = info is not None and info.is_emulator
     is_compared = info is None or info.is_processor or is_emulator

@@ -8,9 +8,7 @@ from contextlib import suppress
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
-from workbench.cost.kernel_cost import float_kind
 from workbench.ir.opt.opt import OptOps
-from workbench.kernel.kernel import Kernel
 from workbench.measure.side_by_side import MIN_ROUNDS, compared
 from workbench.measure.timing import Samples
 from workbench.viz.model.words import opt_kind_rows
@@ -185,19 +183,11 @@ def _measure_offers(
         base = rows[0].warm
         for place, result in zip(places, rows[1:], strict=True):
             if base.samples_s and result.samples:
-                is_possible = _is_possible(session, kernel, result)
+                seconds = result.warm.median_s
+                is_possible = measurement.is_possible(session, kernel, result.threads, seconds)
                 for name, value in _measured(base, result.warm, is_possible):
                     session.put(("variants", variant, "offers", place, name), value)
         session.send_changes()
-
-
-def _is_possible(session: LiveRecord, kernel: Kernel, result: measurement.MeasuredKernel) -> bool:
-    """Whether this machine can be as fast as a measurement says."""
-    speeds, info = session.recorder.speeds, Device[session.device]
-    if speeds is None or not info.is_processor:
-        return True
-    kind, work = float_kind(kernel.original), kernel.estimates
-    return speeds.is_possible(kind, result.threads, work, result.warm.median_s)
 
 
 def _measured(

@@ -30,6 +30,7 @@ from workbench.worker.benchmark import SETTLED
 from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
 from workbench.worker.rows import Row
+from workbench.worker.sandbox import judged
 
 BUDGET_S = 1.0
 """Seconds for timing one variant."""
@@ -142,7 +143,7 @@ def _outcome(check: CheckRun, slots: Sequence[int], reply: Row) -> CheckRow:
     ]
     with unobserved():
         result = check.verdict(outputs)
-    return CheckRow(result.ok, f"{result}{reply['reads']}")
+    return CheckRow(*judged(bool(result.ok), str(result), reply["reads"]))
 
 
 def time_group(
@@ -260,6 +261,14 @@ def set_timings(
         show_timing(session, variant, row)
     for variant in dict.fromkeys(variant for variant, _ in candidates):
         tuning.show_elsewhere(session, variant)
+
+
+def is_possible(session: LiveRecord, kernel: Kernel, threads: int, seconds: float) -> bool:
+    """Whether this machine can be as fast as a measurement says."""
+    speeds, info = session.recorder.speeds, Device[session.device]
+    if speeds is None or not info.is_processor:
+        return True
+    return speeds.is_possible(float_kind(kernel.original), threads, kernel.estimates, seconds)
 
 
 def show_timing(session: LiveRecord, variant: int, row: TimingRow) -> None:

@@ -209,15 +209,13 @@ def _set_search_time(session: LiveRecord, variant: int, outcome: SearchResult[Ke
     if outcome.is_predicted or seconds is None or session.row(variant).timing:
         return
     kernel = session.kernels[variant]
-    kind, work = float_kind(kernel.original), kernel.estimates
-    speeds = session.recorder.speeds if Device[session.device].is_processor else None
     with unobserved(), without(kernel.rules_off):
         threads = build(kernel.ast, session.device).source.launch.threads
-    if speeds is not None and not speeds.is_possible(kind, threads, work, seconds):
+    if not measurement.is_possible(session, kernel, threads, seconds):
         return
     row = timing_row(
-        Samples((seconds,)), work, session.device, kind, threads, run=run_name(),
-        random_inputs=not kernel.has_data,
+        Samples((seconds,)), kernel.estimates, session.device, float_kind(kernel.original),
+        threads, run=run_name(), random_inputs=not kernel.has_data,
     )  # fmt: skip
     session.timings[variant, row.device] = row
     show_timing(session, variant, row)
