@@ -409,7 +409,7 @@ export interface ShareRow {
  * those of earlier measurements in this session; `doubts` say why the timing is not certain.
  * `had`: other programs had the kernel's cores for a part of every sample; the time is for
  * how long it had them, in the sample in which it had this share of them (null: samples are
- * undisturbed).
+ * undisturbed). `later`: a later, less certain time, in words ("": none).
  */
 export interface TimingRow {
   median_s: number;
@@ -434,6 +434,7 @@ export interface TimingRow {
   medians?: Array<number>;
   doubts?: Array<string>;
   had?: number | null;
+  later?: string;
 }
 
 /**

@@ -253,7 +253,7 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     rest (null: unknown). `medians` are those of earlier measurements in this session; `doubts` say
     why the timing is not certain. `had`: other programs had the kernel's cores for a part of every
     sample; the time is for how long it had them, in the sample in which it had this share of them
-    (null: samples are undisturbed)."""
+    (null: samples are undisturbed). `later`: a later, less certain time, in words ("": none)."""
 
     median_s: Amount
     min_s: Amount
@@ -277,6 +277,12 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     medians: list[Amount] = []
     doubts: list[str] = []
     had: Amount | None = None
+    later: str = ""
+
+    @property
+    def is_founded(self) -> bool:
+        """Whether it has several undisturbed samples."""
+        return self.had is None and len(self.samples) > 1
 
     @property
     def is_comparable(self) -> bool:

@@ -385,6 +385,7 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
         parts += [f"{number_text(row.gflops)} GFLOP/s", f"{number_text(row.gbytes)} GB/s"]
     parts += row.doubts
     parts += over_calls(row.median_s, row.medians)
+    parts += [row.later] if row.later else []
     if row.random_inputs:
         parts.append("on random inputs")
     if row.earlier:

@@ -145,3 +145,25 @@ def test_measurements_of_a_variant_are_remembered_in_its_time() -> None:
         assert "3 calls gave" in timing_text(timing, None)
         far = replace(timing, median_s=2e-4, spread=0.01, medians=[1e-4, 3e-4])
         assert spread_text(far) == "± 50%"
+
+
+def test_a_time_of_several_runs_stays_when_a_later_one_is_less_certain() -> None:
+    with session_of(matmul()) as session:
+        done(session, "measure", variants=[0])
+        timing = session.row(0).timing
+        assert timing is not None
+        good = session.timings[0, "LLVM"] = replace(timing, samples=[1e-4, 1e-4], had=None)
+        one = replace(good, median_s=3e-3, samples=[3e-3], run="one")
+        busy = replace(good, median_s=5e-5, had=0.3, run="busy")
+        for weaker, words in ((one, "3 ms, 1 run"), (busy, "50 µs, busy")):
+            kept = measurement.add_timing(session, 0, weaker)
+            assert (kept.median_s, kept.run) == (good.median_s, good.run)
+            assert f"timed again: {words}" in timing_text(kept, None)
+            assert session.timings[0, "LLVM"] == kept
+        again = replace(good, median_s=2e-4, run="again")
+        assert measurement.add_timing(session, 0, again).run == "again", "as certain as before"
+        other_inputs = replace(one, random_inputs=not good.random_inputs)
+        assert measurement.add_timing(session, 0, other_inputs).run == "one"
+        assert measurement.add_timing(session, 0, replace(busy)).run == "busy", (
+            "one run is replaced"
+        )

@@ -75,6 +75,7 @@ export function timingText(timing) {
     ]),
     ...(timing.doubts ?? []),
     overCalls(timing),
+    timing.later,
     timing.random_inputs && "on random inputs",
     timing.earlier && "measured earlier",
     timing.machine && `on ${timing.machine}`,

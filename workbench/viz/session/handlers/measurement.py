@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.backends.contract import require_room
 from workbench.backends.device import Device
@@ -20,12 +21,13 @@ from workbench.ir.rewriting.rewrite import added_rules
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
 from workbench.kernel.run import CheckRun
+from workbench.measure.kernel_time import seconds_text
 from workbench.measure.timing import Samples
 from workbench.viz.schema.messages import NoResult, TimedVariants
 from workbench.viz.schema.variant import CheckRow, ErrorWords, TimingRow
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import LiveRecord
-from workbench.viz.session.opt_text import run_name, timing_row
+from workbench.viz.session.opt_text import run_name, spread_text, timing_row
 from workbench.worker.benchmark import SETTLED
 from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
@@ -250,17 +252,30 @@ def set_timings(
                 float_kind(kernel.original), result.threads, result.flushed, run,
                 random_inputs=not kernel.has_data, busy=result.busy,
             )  # fmt: skip
-            before = session.timings.get((variant, row.device))
-            if before is not None and not (before.earlier or before.machine):
-                medians = [*before.medians, *([] if before.had else [before.median_s])]
-                row.medians = [] if row.had else medians[-MOST_MEDIANS:]
-            session.timings[variant, row.device] = row
+            row = add_timing(session, variant, row)
             if is_here:
                 rows_here[variant] = row
     for variant, row in rows_here.items():
         show_timing(session, variant, row)
     for variant in dict.fromkeys(variant for variant, _ in candidates):
         tuning.show_elsewhere(session, variant)
+
+
+def add_timing(session: LiveRecord, variant: int, row: TimingRow) -> TimingRow:
+    """Return the row of a variant's time after it was measured again: the new one, which knows the
+    medians before it; or the former one, if that has several undisturbed samples and the new one
+    has not: a better time is not lost to a moment in which the machine was busy."""
+    before = session.timings.get((variant, row.device))
+    if before is not None and not (before.earlier or before.machine):
+        is_as_before = row.random_inputs == before.random_inputs
+        if is_as_before and not row.is_founded and before.is_founded:
+            again = f"timed again: {seconds_text(row.median_s)}, {spread_text(row)}"
+            row = replace(before, later=f"{again}, which does not replace several runs")
+        else:
+            medians = [*before.medians, *([] if before.had else [before.median_s])]
+            row.medians = [] if row.had else medians[-MOST_MEDIANS:]
+    session.timings[variant, row.device] = row
+    return row
 
 
 def is_possible(session: LiveRecord, kernel: Kernel, threads: int, seconds: float) -> bool:

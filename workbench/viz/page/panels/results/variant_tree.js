@@ -257,9 +257,11 @@ function copyButton(app, variant, place) {
   return el;
 }
 
-/** The reasons why a time is uncertain: the machine was busy, or the samples differ much.
+/** The reasons why a time is uncertain: the machine was busy, the samples differ much, or a later
+ * time differs.
  * @param {TimingRow | null} timing */
-const doubtsOf = (timing) => (real(timing) && timing.doubts) || [];
+const doubtsOf = (timing) =>
+  real(timing) ? [...(timing.doubts ?? []), timing.later ?? ""].filter(Boolean) : [];
 
 /** What makes times uncertain, once for all rows: each row has the figure in its sign.
  * @param {(TimingRow | null)[]} timings */
