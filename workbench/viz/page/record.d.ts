@@ -1899,10 +1899,11 @@ export interface CompilerPassesRequest {
 }
 
 /**
- * Time the baselines.
+ * Time the baselines in turns with the pinned variant and `variants`.
  */
 export interface BaselineRequest {
   do: "baseline";
+  variants?: Array<number> | null;
   id?: number | null;
   record?: number | null;
 }

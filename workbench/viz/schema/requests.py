@@ -261,7 +261,9 @@ class CompilerPassesRequest(Request, tag="compiler_passes"):
 
 
 class BaselineRequest(Request, tag="baseline"):
-    """Time the baselines."""
+    """Time the baselines in turns with the pinned variant and `variants`."""
+
+    variants: Variants | None = None
 
 
 class ValuesRequest(Request, tag="values"):

@@ -300,6 +300,13 @@ def test_times_of_other_runs_are_marked_and_timed_again_together(
         page.click("[data-key=time-stale]")
         asked = page.evaluate("sent.find((m) => m.do === 'measure')")
         assert asked["variants"] == [page_record["variants"].index(plain), place]
+    own = {"name": "numpy", "timing": timing(1e-3, 0.01) | {"run": "c"}, "error": None}
+    page_record["baselines"] = [own]
+    auto["timing"] = timing(1e-4, spread=0.0)
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        page.click("[data-key=time-stale]")
+        asked = page.evaluate("sent.find((m) => m.do === 'baseline')")
+        assert asked["variants"] == [page_record["variants"].index(plain), place]
 
 
 def test_every_time_has_its_spread_with_cold_caches_too(

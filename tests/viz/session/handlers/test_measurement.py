@@ -134,6 +134,16 @@ def test_baselines() -> None:
         assert "emulator" in ask(session, "baseline")["error"]["because"]
 
 
+def test_baselines_are_timed_in_turns_with_variants() -> None:
+    ex = matmul().baseline("mine", lambda: None).baseline("other", lambda: None)
+    with session_of(ex) as session:
+        auto = done(session, "auto", kernel=0)["variant"]
+        done(session, "baseline", variants=[0, auto])
+        rows = plain(session.record)["baselines"] + [plain(session.row(v)) for v in (0, auto)]
+        runs = {row["timing"]["run"] for row in rows}
+        assert len(runs) == 1, "all of one run"
+
+
 def test_a_baseline_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "LIMIT_S", 0.1)
     is_over = Event()

@@ -1,14 +1,14 @@
 """Baselines: functions of the user, timed in the user's own process.
 
-A baseline runs in a thread of its own, in turns with the pinned variant if there is one, so that
-both see the same machine. It holds the GIL unless it releases it.
+Baselines run in a thread of their own, in turns with the pinned variant, if there is one, and with
+others on request, so that all see the same machine. One holds the GIL unless it releases it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from threading import Thread
+from typing import TypeVar
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -30,15 +30,14 @@ from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import run_name, timing_row
 from workbench.worker.client import TaskStopped
 
-BUDGET_S = 0.6
-"""Seconds for timing one baseline."""
+BUDGET_S = 0.4
+"""Seconds for timing one baseline or variant."""
 SAMPLES = 15
-"""Most samples of each baseline."""
+"""Most samples of each."""
 LIMIT_S = 30.0
 """Seconds after which a baseline that has not returned is given up."""
-OURS = "ours"
-THEIRS = "theirs"
 Run = Callable[[], object]
+T = TypeVar("T")
 
 
 def by_name(session: LiveRecord) -> dict[str, Run]:
@@ -46,14 +45,14 @@ def by_name(session: LiveRecord) -> dict[str, Run]:
     return dict(session.recorder.exploration.display.baselines)
 
 
-def measure_all(session: LiveRecord) -> NoResult:
-    """Time every baseline.
+def measure_all(session: LiveRecord, variants: list[int] | None = None) -> NoResult:
+    """Time every baseline, the pinned variant and `variants` in turns, in this process; edited
+    source, which may end it, is left out.
 
     Errors: WorkbenchError without a baseline, and on an emulator, whose times are not compared;
     DeviceError for a machine that is not here; TaskStopped.
     """
-    baselines = by_name(session)
-    if not baselines:
+    if not by_name(session):
         hint = session.record.recipes.baseline
         because = "you choose what to compare with, and no function was added"
         raise WorkbenchError("there is no baseline to time", because, hint)
@@ -61,15 +60,16 @@ def measure_all(session: LiveRecord) -> NoResult:
     if Device[session.device].is_emulator:
         because = "an emulator's times cannot be compared with others"
         raise WorkbenchError("baselines are not timed here", because, "another device")
-    for name, run in baselines.items():
-        if session.jobs.is_stopped():
-            raise TaskStopped()
-        session.status("baseline", 0, 1, name)
-        try:
-            with session.jobs.use_worker(session.device):  # no other measurement runs meanwhile
-                _measure(session, name, run)
-        finally:
-            session.status(None)
+    with session.lock:  # the pin and the device may change while they run
+        places = dict.fromkeys((session.record.pinned, *(variants or ())))
+        kernels = {
+            v: session.kernels[v] for v in places if v is not None and v not in session.edited
+        }
+    try:
+        with session.jobs.use_worker(session.device):  # no other measurement runs meanwhile
+            _measure(session, kernels)
+    finally:
+        session.status(None)
     return NoResult()
 
 
@@ -90,50 +90,61 @@ def add_row(session: LiveRecord, name: str) -> int:
     return len(rows)
 
 
-@dataclass(slots=True)
-class _Outcome:
-    """The outcome of timing a baseline: samples by THEIRS and OURS, or an error."""
-
-    samples: Mapping[str, Samples] | None = None
-    error: ErrorWords | None = None
-
-
-def _measure(session: LiveRecord, name: str, run: Run) -> None:
-    running = _Outcome()
-    with session.lock:  # the pin and the device may change while it runs
-        pinned = session.record.pinned
-        if pinned is None or pinned in session.edited:
-            kernel = None
-        else:
-            kernel = session.kernels[pinned]
-    runs: dict[str, Run] = {THEIRS: computing(name, run)}
-    if kernel is not None:
-        runs[OURS] = _our_run(kernel)
-
+def _measure(session: LiveRecord, kernels: Mapping[int, Kernel]) -> None:
+    """Time the baselines that return a result in turns with kernels, and show the errors of the
+    others. Errors: TaskStopped."""
+    theirs: dict[str, Run] = {}
+    for name, run in by_name(session).items():
+        if session.jobs.is_stopped():
+            raise TaskStopped()
+        session.status("baseline", 0, 1, name)
+        theirs[name] = computing(name, run)
+        error = _in_time(theirs[name], name)
+        if isinstance(error, ErrorWords):
+            _show(session, name, None, error)
+            del theirs[name]
+    if not theirs:
+        return
+    session.status("baseline", 0, 1, ", ".join(theirs))
+    runs = {f"baseline {name}": run for name, run in theirs.items()}
+    runs |= {f"variant {place}": _our_run(kernel) for place, kernel in kernels.items()}
     rest = session.recorder.speeds
     beside = calibration(rest, 1) if rest else None
     before = beside.take if beside else lambda: None
+    times = _in_time(
+        lambda: interleave(runs, BUDGET_S * len(runs), SAMPLES, before=before), "timing in turns"
+    )
+    busy, turns = beside.busy if beside else None, run_name()
+    with session.lock:
+        for name in theirs:
+            if isinstance(times, ErrorWords):
+                _show(session, name, None, times)
+            else:
+                row = _their_row(session, name, times[f"baseline {name}"], busy, turns)
+                _show(session, name, row, None)
+        for place, kernel in kernels.items():
+            if not isinstance(times, ErrorWords):
+                samples = times[f"variant {place}"]
+                _show_ours(session, place, _our_row(kernel, samples, busy, turns))
+        session.send_changes()
+
+
+def _in_time(do: Callable[[], T], what: str) -> T | ErrorWords:
+    """Return what a function returns, or its error; it runs in a thread of its own, and is given up
+    after LIMIT_S."""
+    results: list[T | ErrorWords] = []
 
     def work() -> None:
         try:
-            running.samples = interleave(runs, BUDGET_S, SAMPLES, before=before)
+            results.append(do())
         except Exception as error:
-            running.error = error_row(error)
+            results.append(error_row(error))
 
     thread = Thread(target=work, daemon=True)
     thread.start()
     thread.join(LIMIT_S)
-    outcome, busy = running, beside.busy if beside else None
-    if outcome.samples is None and outcome.error is None:
-        late = WorkbenchError(f"{name} did not return", f"in {LIMIT_S:g} s")
-        outcome = _Outcome(error=error_row(late))  # later results are dropped
-    with session.lock:
-        ours = None
-        if kernel is not None and pinned is not None and outcome.samples is not None:
-            ours = _our_row(kernel, outcome.samples[OURS], busy)
-            _show_ours(session, pinned, ours)
-        _show(session, name, outcome, ours, busy)
-        session.send_changes()
+    late = WorkbenchError(f"{what} did not return", f"in {LIMIT_S:g} s")
+    return next(iter(results), error_row(late))
 
 
 def _our_run(kernel: Kernel) -> Run:
@@ -146,32 +157,32 @@ def _our_run(kernel: Kernel) -> Run:
 
 
 def _show(
-    session: LiveRecord, name: str, outcome: _Outcome, ours: TimingRow | None, busy: float | None
+    session: LiveRecord, name: str, timing: TimingRow | None, error: ErrorWords | None
 ) -> None:
-    place, timing = add_row(session, name), None
-    if outcome.samples is not None:
-        samples = outcome.samples[THEIRS]
-        kernels = session.record.kernels
-        flops, size_bytes = sum(k.flops for k in kernels), sum(k.bytes for k in kernels)
-        work = Estimates(round(flops), round(size_bytes))
-        run = run_name() if ours is None else ours.run
-        timing = timing_row(samples, work, name, run=run, busy=busy)
-    error = outcome.error
+    place = add_row(session, name)
     session.put(("baselines", place, "timing"), timing)
     session.put(("baselines", place, "error"), error and _in_words(error))
 
 
-def _our_row(kernel: Kernel, samples: Samples, busy: float | None) -> TimingRow:
+def _their_row(
+    session: LiveRecord, name: str, samples: Samples, busy: float | None, run: str
+) -> TimingRow:
+    kernels = session.record.kernels
+    flops, size_bytes = sum(k.flops for k in kernels), sum(k.bytes for k in kernels)
+    return timing_row(samples, Estimates(round(flops), round(size_bytes)), name, run=run, busy=busy)
+
+
+def _our_row(kernel: Kernel, samples: Samples, busy: float | None, run: str) -> TimingRow:
     with unobserved(), without(kernel.rules_off):
         threads = build(kernel.ast, kernel.device).source.launch.threads
     return timing_row(
         samples, kernel.estimates, kernel.device, float_kind(kernel.original),
-        threads, run=run_name(), busy=busy,
+        threads, run=run, busy=busy,
     )  # fmt: skip
 
 
 def _show_ours(session: LiveRecord, variant: int, row: TimingRow) -> None:
-    session.timings[variant, row.device] = row
+    row = measurement.add_timing(session, variant, row)
     if session.kernels[variant].device == row.device:
         measurement.show_timing(session, variant, row)
 

@@ -166,7 +166,7 @@ export function addHint(app) {
 export function baselineButton(app) {
   if (app.record.baselines.length) {
     return [
-      button(app, "Time baselines", () => act(app, "results", { do: "baseline" }), {
+      button(app, "Time baselines", () => timeBaselines(app, [pinned(app) ?? []].flat()), {
         python: true,
         name: "baselines",
         title: "in turns with the pinned variant",
@@ -175,6 +175,11 @@ export function baselineButton(app) {
   }
   return [];
 }
+
+/** Time the baselines in turns with variants.
+ * @param {App} app
+ * @param {number[]} variants */
+const timeBaselines = (app, variants) => act(app, "results", { do: "baseline", variants });
 
 /** The hint how a cell gives a baseline, until there is one.
  * @param {App} app */
@@ -210,26 +215,45 @@ export function staleLine(app) {
   const ofKernel = app.variantsOf(app.view.kernel);
   const apart = ofKernel.filter((i) => timesHere(app, i).some((row) => isApart(row, reference)));
   const busy = ofKernel.filter((i) => timesHere(app, i).some(isBusy));
-  const places = ofKernel.filter((i) => apart.includes(i) || busy.includes(i));
-  if (!places.length) return null;
+  const stale = ofKernel.filter((i) => apart.includes(i) || busy.includes(i));
+  // edited code, other devices and cold caches are left to a process that has no baselines
+  const hasBaselines = !app.view.cold && app.record.baselines.length > 0 &&
+    ofKernel.every((i) =>
+      !variants[i].edited && timesHere(app, i).every((row) => row === variants[i].timing)
+    );
+  const isAnyApart = apart.length || hasBaselines &&
+      app.record.baselines.some(({ timing }) => isApart(timing, reference));
+  if (!stale.length && !isAnyApart) return null;
   const reasons = [
-    apart.length && "in another run, or earlier",
+    isAnyApart && "in another run, or earlier",
     busy.length && "while the machine was busy",
   ];
-  const all = [...new Set([pinned(app) ?? places[0], ...places])].slice(0, MOST_AT_ONCE);
-  const again = () => act(app, "results", { do: "measure", variants: all, cold: app.view.cold });
+  const others = ofKernel.filter((i) => timesHere(app, i).length); // else these would be apart
+  const every = [pinned(app) ?? [], ...stale, ...others].flat();
+  const all = [...new Set(every)].slice(0, MOST_AT_ONCE);
+  const again = () =>
+    hasBaselines
+      ? timeBaselines(app, all)
+      : act(app, "results", { do: "measure", variants: all, cold: app.view.cold });
   return h(
     "div",
     { class: "wb-stale-line" },
     h(
       "span",
-      { class: "wb-quiet wb-small", "data-term": apart.length ? APART : BUSY },
-      `${apart.length ? `${APART} ` : ""}timed ${reasons.filter(Boolean).join(", or ")}`,
+      { class: "wb-quiet wb-small", "data-term": isAnyApart ? APART : BUSY },
+      `${isAnyApart ? `${APART} ` : ""}timed ${reasons.filter(Boolean).join(", or ")}`,
     ),
-    button(app, app.pending("measure") ? "Timing…" : "Time these again", again, {
-      python: true,
-      name: "time-stale",
-      title: "in turns with the pinned variant: then they can be compared",
-    }),
+    button(
+      app,
+      app.pending("measure") || app.pending("baseline") ? "Timing…" : "Time these again",
+      again,
+      {
+        python: true,
+        name: "time-stale",
+        title: `in turns with the pinned variant${
+          hasBaselines ? " and the baselines" : ""
+        }: then they can be compared`,
+      },
+    ),
   );
 }
