@@ -214,7 +214,7 @@ class Notebook:
         """Take away every cell, and what else an earlier test left, even one that failed."""
         self.come_back()
         self.looks()
-        self.page.evaluate("localStorage.removeItem('workbench-board')")  # panes as at first
+        self.page.evaluate("localStorage.clear()")  # panes and layouts as at first
         if self.page.evaluate(f"{KERNEL}.status") == "busy":
             self.page.evaluate(f"{KERNEL}.interrupt()")
         self.ready()

@@ -13,6 +13,7 @@ from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, finish_jobs, prefetch_all, session_of
 from tests.viz.support import array, matmul
 from workbench.viz import explore
+from workbench.viz.record import record as page_record
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.handlers import variants as tuning
@@ -104,6 +105,25 @@ def test_what_was_made_by_hand_comes_back_first() -> None:
             pass
         names = sorted(row["name"] for row in plain(session.record)["variants"])
         assert names == ["UPCAST g1 4", "auto", "edited 1", "plain"], "each once"
+
+
+def test_default_opts_that_were_asked_for_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a kernel after the first ones, which gets them only on request."""
+    monkeypatch.setattr(page_record, "MOST_KERNELS", 0)
+    with session_of(matmul()) as session:
+        auto = done(session, "auto", kernel=0)["variant"]
+        edited(session, auto, "define", "; by hand\ndefine")
+    with session_of(matmul()) as session:
+        prefetch_all(session, measures=False)
+        rows = {row.name: row for row in session.record.variants}
+        assert [*rows] == ["plain", "auto", "edited 1"]
+        assert rows["auto"].default_of == "LLVM" and rows["auto"].steps
+        assert rows["edited 1"].parent == 1
+    with session_of(matmul()) as session:
+        done(session, "delete", variants=[done(session, "auto", kernel=0)["variant"]])
+    with session_of(matmul()) as session:
+        prefetch_all(session, measures=False)
+        assert "auto" not in {row.name for row in session.record.variants}
 
 
 def test_saved_variants_come_before_other_work_in_the_background() -> None:

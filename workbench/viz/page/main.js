@@ -27,7 +27,7 @@ import { debounced, focusedAround, h } from "./base/elements.js";
 import { layoutOf } from "./board/arrangement.js";
 import { besideKind } from "./board/beside_pane.js";
 import { Board } from "./board/board.js";
-import { LAYOUTS, openingLayout } from "./board/layouts.js";
+import { LAYOUTS, openingLayout, storeLayout } from "./board/layouts.js";
 import { listenLink } from "./export/link.js";
 import { exportPane } from "./export/sheet.js";
 import { shownRecord } from "./record/asking.js";
@@ -233,8 +233,11 @@ async function render(panels, { model, el }) {
   const live = model.get("live") === true;
   const { boards, ...opens } = model.get("view") ?? {};
   let isOpen = true;
+  let mode = "";
   const keep = debounced((/** @type {View} */ view) => {
     if (!isOpen) return; // the model may be closed, too
+    if (view.mode !== mode && !view.only) storeLayout(record.key, view.mode);
+    mode = view.mode;
     model.set("view", view);
     model.save_changes();
   }, 300);
@@ -265,6 +268,7 @@ async function render(panels, { model, el }) {
   };
   for (const [name, act] of Object.entries(handlers)) model.on(name, act);
   const end = start(app, el, panels, boards);
+  mode = app.view.mode; // also that of a link, which is not the reader's choice
   el.append(hidingStill(model.get("still") ?? ""));
   channel.ping(app.record.n); // patches that came before the page began are missing
   const seekNoMore = live ? seekParts(model) : () => {};

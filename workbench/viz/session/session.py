@@ -364,12 +364,10 @@ class Session(LiveRecord):
 
     def _prefetch(self, measures: bool = True) -> Iterator[None]:
         yield from variants.prefetch_code(self)
+        yield from self._restore(waits=False)
         while self._add_piece():
             yield
-            if self.record.restoring is not None:  # edits of default opts that are there now
-                yield from self._restore()
             self.recorder.prepare()  # without the lock: no request waits for it
-        yield from self._restore(waits=False)
         if self.prefetches and measures:
             yield from prefetch.times(self)
 

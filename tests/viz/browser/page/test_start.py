@@ -131,6 +131,20 @@ def test_the_line_is_dismissed_for_the_notebook(live: LivePage) -> None:
     expect(page.locator(LINE)).to_be_visible()
 
 
+def test_a_page_opens_in_the_layout_of_the_last_time(live: LivePage, tmp_path: Path) -> None:
+    """Also where Python was restarted, and the cell was run again."""
+    page = live.page
+    path = tmp_path / "live.html"
+    again = path.read_text(encoding="utf-8").replace("view: { mode: 'tune' }", "view: {}")
+    path.write_text(again, encoding="utf-8")
+    page.reload()
+    expect(page.locator(".wb")).to_have_attribute("data-mode", "board")
+    page.click("[data-key=mode-plan]")
+    page.wait_for_function("localStorage.getItem('workbench-layouts')")
+    page.reload()
+    expect(page.locator(".wb")).to_have_attribute("data-mode", "plan")
+
+
 def test_machines_that_are_here_are_listed_first(live: LivePage) -> None:
     page = live.page
     field = page.locator("select[aria-label=device]")

@@ -5,6 +5,8 @@ import { Arrangements } from "../../../../workbench/viz/page/board/arrangement.j
 import {
   aloneTree,
   LAYOUTS,
+  openingLayout,
+  storeLayout,
   treeOf,
   widthOf,
 } from "../../../../workbench/viz/page/board/layouts.js";
@@ -150,6 +152,28 @@ Deno.test("what something else stored there is left out", () => {
     assert.ok(arrangements.shows("graph") && arrangements.hasBars);
     assert.equal(arrangements.isChanged, false);
   }
+});
+
+Deno.test("an expression opens in the layout that the reader chose last in this notebook", () => {
+  const opening = (key, ask) => openingLayout({ ask, kernels: [{}], key });
+  const stored = storage();
+  visit("/lab/tree/a.ipynb");
+  assert.equal(opening("matmul"), "board");
+  storeLayout("matmul", "tune");
+  storeLayout("softmax", "plan");
+  storeLayout("matmul", "gpu");
+  assert.deepEqual(["matmul", "softmax", "other"].map((key) => opening(key)), [
+    "gpu",
+    "plan",
+    "board",
+  ]);
+  assert.equal(opening("softmax", { kind: "bound" }), "tune", "a question stands beside its table");
+  for (let i = 0; i < 70; i++) storeLayout(`key ${i}`, "tune");
+  const { "a.ipynb": here } = JSON.parse(stored.get("workbench-layouts"));
+  assert.equal(Object.keys(here).length, 60);
+  assert.deepEqual([opening("matmul"), opening("key 69")], ["board", "tune"]);
+  visit("/lab/tree/b.ipynb");
+  assert.equal(opening("key 69"), "board");
 });
 
 Deno.test("a browser that stores nothing shows all the same", () => {

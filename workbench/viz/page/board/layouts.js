@@ -1,6 +1,7 @@
 // Layouts: named arrangements of panes, each for pages of several widths. Those that have one pane
 // or two in the middle fold what stands beside them at first.
 
+import { storedHere, storeHere } from "../base/notebook.js";
 import { BESIDE, column, leaf, row } from "./tree.js";
 
 /** @import { PageRecord } from "../record.d.ts" */
@@ -309,7 +310,24 @@ const ALONE = {
  * @returns {Tree} */
 export const aloneTree = (only) => ALONE[only] ?? leaf(only);
 
-/** The layout that a page opens with: a question is asked beside the one table that it hides.
+const CHOSEN = "workbench-layouts";
+const MOST_CHOSEN = 60;
+
+/** The layouts that the reader chose last in this notebook, by the keys of their expressions.
+ * @returns {Record<string, string>} */
+const chosen = () => ({ .../** @type {{}} */ (storedHere(CHOSEN)) });
+
+/** The layout that a page opens with: that of the last time, also after a restart of Python; a
+ * question is asked beside the one table that it hides.
  * @param {PageRecord} record */
-export const openingLayout = ({ ask, kernels }) =>
-  ask ? (kernels.length > 1 ? "plan" : "tune") : "board";
+export const openingLayout = ({ ask, kernels, key }) =>
+  ask ? (kernels.length > 1 ? "plan" : "tune") : chosen()[key] ?? "board";
+
+/** Store the layout that the reader chose for an expression.
+ * @param {string} key
+ * @param {string} layout */
+export function storeLayout(key, layout) {
+  const { [key]: _, ...others } = chosen();
+  const latest = Object.entries(others).slice(-MOST_CHOSEN + 1);
+  storeHere(CHOSEN, Object.fromEntries([...latest, [key, layout]]));
+}

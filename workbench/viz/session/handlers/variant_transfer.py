@@ -25,6 +25,7 @@ from workbench.viz.session import persistence
 from workbench.viz.session.handlers.variants import (
     RESERVED,
     adopt,
+    auto,
     edited_variant,
     show_elsewhere,
     variant_of,
@@ -344,14 +345,17 @@ def restored(session: LiveRecord, waits: bool = False) -> Iterator[None]:
     """Add the variants that an earlier session of this notebook saved (of any notebook once all are
     shown), one per step, without running them. Left out are variants whose opts are no longer
     legal, and `saved_edits`. If it `waits`, the default opts and source edited from them are left
-    out, too, until this session has applied the default opts itself."""
+    out, too: they are applied anew, which takes longer, since this version may have others."""
     with session.lock:
-        entries = _to_restore(session)
+        entries = sorted(_to_restore(session), key=lambda each: each[1].name != AUTO)
     for key, entry in entries:
         with session.lock:
-            if waits and _is_awaited(session, key):
+            is_awaited = _is_awaited(session, key)
+            if waits and is_awaited:
                 continue
             try:
+                if is_awaited and entry.name == AUTO:
+                    auto(session, key.kernel)
                 _restore(session, key, entry)
             except WorkbenchError:  # of a version with other opts, or there are too many variants
                 session.unfit.add(key)
