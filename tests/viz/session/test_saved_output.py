@@ -19,14 +19,15 @@ from workbench.base.context import Context
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.timing import Samples
 from workbench.viz.page import document as saved_page
-from workbench.viz.page.document import packed
+from workbench.viz.page.document import css, packed
 from workbench.viz.record.record import build
 from workbench.viz.record.reduction import reduced
+from workbench.viz.schema.messages import NO_VIEW, ViewState
 from workbench.viz.schema.variant import CheckRow
 from workbench.viz.session import saved_output, show
 from workbench.viz.session.constants import constants
 from workbench.viz.session.opt_text import timing_row, timing_text
-from workbench.viz.session.saved_output import SavedOutput
+from workbench.viz.session.saved_output import HIGH, LOW, SavedOutput
 
 
 class Publisher:
@@ -82,6 +83,13 @@ def test_the_page_in_it_has_the_record_alone() -> None:
         ("dark", '[theme="dark"]'), ("dark", ".dark"),
     ):  # fmt: skip
         assert sign in themes[scheme].split(", ")
+
+
+def test_the_picture_is_as_high_as_the_page_that_it_waits_for() -> None:
+    record = build(matmul(), "first")
+    for view, height in ((NO_VIEW, HIGH), (ViewState(only="loops"), LOW)):
+        assert f"min-height: {height};" in SavedOutput("", "", view).html(record)
+        assert f"{height})" in css()
 
 
 def test_one_output_carries_script_and_style() -> None:

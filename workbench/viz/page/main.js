@@ -72,6 +72,7 @@ function start(app, el, panels, boards) {
   });
   const show = (/** @type {Changes} */ more) => {
     more.forEach((change) => missed.add(change));
+    if (!panes || more.has("record")) root.dataset.title = titleOf(app); // while nothing is drawn
     if (!sight.isDrawn) return;
     const changes = missed;
     missed = new Set();
@@ -209,6 +210,10 @@ function recoverFocus(root) {
     root.focus({ preventScroll: true });
   }
 }
+
+/** What stands in place of a page without elements.
+ * @param {App} app */
+const titleOf = ({ record: { expr, headline } }) => `${expr.text}\n${headline}`;
 
 /** The style that hides the saved still picture while the page is shown.
  * @param {string} key */

@@ -41,6 +41,9 @@ _STYLE = """<style>
   content: "{waits}"; display: block; margin: 2px 0; padding: 2px 8px;
   border-left: 3px solid var(--jp-warn-color1);
 }}
+.jp-NotebookPanel {place}:has(+ {place}:not(:has({not_found}))) [data-still="{key}"] {{
+  min-height: {height};
+}}
 .jp-NotebookPanel {place}:has(+ {place} > {not_found}) [data-still="{key}"]::before {{
   content: "{unlinked}";
 }}
@@ -49,6 +52,9 @@ _STYLE = """<style>
 [data-still="{key}"] iframe[hidden] {{ display: none; }}
 {themes}
 </style>"""
+HIGH, LOW = "max(480px, 100vh - 250px)", "480px"
+"""Heights of a live page, and of one pane alone (shell.css): a picture that waits is as high,
+so that nothing below it moves."""
 _NOT_FOUND = ".jp-OutputArea-output.jupyter-widgets"
 """What JupyterLab makes of the output of a widget that it cannot show."""
 _WAITS = "Waiting for Python: until the live page comes, this is the copy as last saved."
@@ -98,6 +104,7 @@ class SavedOutput:
                 waits=_WAITS,
                 unlinked=_UNLINKED,
                 key=self.key,
+                height=LOW if self.view.get("only") else HIGH,
                 themes=by_host(frame),
             ),
             _FOLD.format(page=escape(page), open=_OPEN),

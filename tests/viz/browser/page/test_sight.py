@@ -16,6 +16,8 @@ PARTS = ".wb *"
 SCROLLED = """() => [...document.querySelectorAll(".wb *")].filter((e) => e.scrollTop)
   .map((e) => `${e.className} ${e.scrollTop}`)"""
 
+IN_PLACE = "() => getComputedStyle(document.querySelector('.wb'), '::before').content"
+
 
 def below(html: str) -> str:
     """Return a page that stands below something high."""
@@ -97,7 +99,11 @@ def test_a_page_that_was_never_in_sight_is_made_when_it_comes_there(
         )
         drawn(page)
         assert page.locator(PARTS).count() == 0
+        words = f"arrived unseen\n{record['headline']}"
+        expect(page.locator(".wb")).to_have_attribute("data-title", words)
+        assert page.evaluate(IN_PLACE) != "none", "its title stands there until it is drawn"
         scroll(page, far=False)
+        assert page.evaluate(IN_PLACE) == "none"
         expect(page.locator(".wb-expr")).to_contain_text("arrived unseen")
 
 
