@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from tests.viz.browser.lab import GIVEN_UP_MODEL, LAB, SPREAD, Notebook
+from tests.viz.browser.lab import GIVEN_UP_MODEL, KERNEL, LAB, SPREAD, Notebook
 
 pytestmark = LAB
 
@@ -17,7 +17,7 @@ name = "</script><img src=x onerror=\\"document.title='run'\\">\\u202e'`\\n" + "
 x = Tensor(np.random.rand(8, 8).astype(np.float32)); y = x + 1 # </script><img src=x onerror="document.title='run'"> \u202e " '
 ex = explore(y.exp()).baseline(name, lambda: 1 / 0)
 with Context(LIVE=2): display(ex)"""
-KERNEL = """import numpy as np
+DOUBLED = """import numpy as np
 from workbench import Tensor, explore
 ex = explore((Tensor(np.random.rand({n}, 16).astype(np.float32)) * 2).exp())
 ex"""
@@ -91,7 +91,7 @@ def test_names_are_words_and_no_markup(notebook: Notebook) -> None:
 
 
 def test_missing_devices_say_how_to_get_them(notebook: Notebook) -> None:
-    wb = notebook.cell(KERNEL.format(n=7)).locator(".wb")
+    wb = notebook.cell(DOUBLED.format(n=7)).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
     wb.locator("[data-key=device]").select_option("more machines…")
     options = wb.locator("[data-key=device] option").evaluate_all(
@@ -110,7 +110,7 @@ def test_missing_devices_say_how_to_get_them(notebook: Notebook) -> None:
 
 
 def test_a_rule_that_raises_is_shown_with_the_state_before(notebook: Notebook) -> None:
-    notebook.cell(KERNEL.format(n=6))
+    notebook.cell(DOUBLED.format(n=6))
     try:
         wb = notebook.cell(RAISES).locator(".wb")
         wb.locator(".wb-board .wb-error:has-text('on purpose')").wait_for()
@@ -122,7 +122,7 @@ def test_a_rule_that_raises_is_shown_with_the_state_before(notebook: Notebook) -
 
 
 def test_edited_source_cannot_take_the_session_down(notebook: Notebook) -> None:
-    wb = notebook.cell(KERNEL.format(n=9)).locator(".wb")
+    wb = notebook.cell(DOUBLED.format(n=9)).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
     wb.locator("[data-key=code-LLVM]").click()
     for number, (name, (text, mark)) in enumerate(WRONG.items()):
@@ -156,7 +156,7 @@ def broken(source: str, name: str, text: str) -> str:
 
 
 def test_stop_leaves_a_consistent_table(notebook: Notebook) -> None:
-    wb = notebook.cell(KERNEL.format(n=20_000)).locator(".wb")
+    wb = notebook.cell(DOUBLED.format(n=20_000)).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
     notebook.settle()
     before = names(wb)
@@ -198,6 +198,34 @@ def test_a_search_that_is_stopped_keeps_what_it_tried(notebook: Notebook) -> Non
     wb.locator(f".wb-results [aria-selected=true] {SPREAD}").wait_for()
 
 
+def test_an_interrupt_ends_what_the_page_asked_for(notebook: Notebook) -> None:
+    """JupyterLab's interrupt ends a search, which keeps what it tried, and a timing."""
+    wb = notebook.cell(PRODUCT).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    notice = wb.locator(".wb-notices").filter(has_text="Python was interrupted")
+    try:
+        notebook.cell(PATIENT)
+        wb.locator("[data-key=search]").click()
+        wb.locator(".wb-notices").filter(has_text=SOME_TRIED).wait_for()
+        notebook.page.evaluate(f"{KERNEL}.interrupt()")
+        notice.wait_for()
+        wb.locator("[data-key=search]:text-is('Search')").wait_for()
+        expect(wb.locator(".wb-tried-pane summary")).to_have_text(re.compile("stopped$"))
+    finally:
+        notebook.cell("patched.stop()")
+    notice.wait_for(state="detached")
+    try:
+        notebook.cell(ENDLESS)
+        wb.locator("[data-key=time]").click()
+        wb.locator(".wb-notices [data-key=Stop]").wait_for()
+        notebook.page.evaluate(f"{KERNEL}.interrupt()")
+        notice.wait_for()
+        wb.locator("[data-key=time]:has-text('Time')").wait_for()
+    finally:
+        notebook.cell(ORDINARY)
+    assert notebook.python("6 * 7") == "42"
+
+
 def names(wb: Any) -> list[str]:
     """Return the names of the variants, read at one time, in view or scrolled away."""
     cells: list[str] = wb.locator(".wb-results .wb-name").all_text_contents()
@@ -207,7 +235,7 @@ def names(wb: Any) -> list[str]:
 def test_a_page_that_begins_late_hears_python(notebook: Notebook) -> None:
     """What Python measures arrives, and what is asked is answered."""
     patience = notebook.page.evaluate_handle(IMPATIENT)
-    wb = notebook.cell(KERNEL.format(n=37)).locator(".wb")
+    wb = notebook.cell(DOUBLED.format(n=37)).locator(".wb")
     notebook.page.evaluate("(patience) => patience()", patience)
     apply = wb.locator(".wb-offer [data-key^=apply]").first
     expect(apply).to_be_attached()

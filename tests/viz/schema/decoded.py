@@ -9,6 +9,7 @@ from msgspec.structs import fields
 
 from workbench.base.typed import typed
 from workbench.viz.schema.messages import (
+    NoticeMessage,
     PatchMessage,
     RecordPatch,
     RenewedMessage,
@@ -47,6 +48,8 @@ def _kind(plain: Any) -> type:
         return ReplyMessage
     if "status" in plain:
         return StatusMessage
+    if "notice" in plain:
+        return NoticeMessage
     return RenewedMessage if "result" in plain else PatchMessage
 
 

@@ -6,7 +6,9 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.requests import CHOICE, PREFETCH, REQUESTED, Jobs
-from workbench.viz.session.session import QUICK
+from workbench.viz.session.session import QUICK, heed_interrupts
 
 pytestmark = pytest.mark.usefixtures("nothing_saved", "nothing_fails")
 
@@ -50,6 +52,40 @@ class Busy:
 
 
 # stops
+
+
+def test_ctrl_c_stops_what_pages_asked_for_once_no_cell_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A cell has a handler of its own. Work that no page asked for goes on."""
+    waiting: list[Callable[[], None]] = []
+    loop = SimpleNamespace(
+        add_callback=lambda call, *args: waiting.append(partial(call, *args)),
+        call_later=lambda _, call, *args: waiting.append(partial(call, *args)),
+    )
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with session_of(matmul()) as session, session_of(softmax()) as other:
+            monkeypatch.setattr(other, "stop", lambda: pytest.fail("nobody asked it"))
+            page, busy = Page(session), Busy(session.jobs)
+            job = session.job({"id": 3, "do": "measure", "variants": [0]}, page)
+            finished = session.jobs.submit(session, job, REQUESTED)
+            heed_interrupts(SimpleNamespace(io_loop=loop))
+            waiting.pop()()
+            assert signal.getsignal(signal.SIGINT) is before, "a cell runs"
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # as Jupyter does after it
+            waiting.pop()()
+            os.kill(os.getpid(), signal.SIGINT)
+            assert finished.wait(PATIENCE_S)
+            busy.let_go()
+            until = time.monotonic() + PATIENCE_S
+            while not any("notice" in m for m in page.messages):
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            assert [m["ok"] for m in page.messages if m.get("id") == 3] == [False]
+        assert waiting == []
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_stop_reaches_no_task_of_another_owner() -> None:

@@ -1635,6 +1635,13 @@ export interface StatusMessage {
 }
 
 /**
+ * A text that the page shows for a while.
+ */
+export interface NoticeMessage {
+  notice: string;
+}
+
+/**
  * A patch that belongs to no reply; `record` as in a reply.
  */
 export interface PatchMessage {
@@ -2237,6 +2244,7 @@ export type AnyRequest =
 export type Message =
   | ReplyMessage
   | StatusMessage
+  | NoticeMessage
   | PatchMessage
   | RenewedMessage;
 

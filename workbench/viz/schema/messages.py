@@ -440,6 +440,12 @@ class StatusMessage(Struct, forbid_unknown_fields=True):
     status: ProgressRow
 
 
+class NoticeMessage(Struct, forbid_unknown_fields=True):
+    """A text that the page shows for a while."""
+
+    notice: str
+
+
 class PatchMessage(Struct, forbid_unknown_fields=True):
     """A patch that belongs to no reply; `record` as in a reply."""
 
@@ -453,7 +459,7 @@ class RenewedMessage(Struct, forbid_unknown_fields=True):
     result: WholeRecord
 
 
-Message = ReplyMessage | StatusMessage | PatchMessage | RenewedMessage
+Message = ReplyMessage | StatusMessage | NoticeMessage | PatchMessage | RenewedMessage
 """A message from Python to a page."""
 
 

@@ -229,6 +229,12 @@ class Jobs:
             lambda job: job.priority is not REQUESTED and any(job.owner is each for each in owners)
         )
 
+    def has_requests(self, owner: object) -> bool:
+        """Whether a job that answers a request of an owner runs or waits."""
+        with self._lock:
+            jobs = [job for job in self._pending.values() if job.owner is owner]
+        return any(job.priority is REQUESTED and not job.is_dropped for job in jobs)
+
     def is_stopped(self) -> bool:
         """Whether the job that calls this was stopped."""
         running = self._running

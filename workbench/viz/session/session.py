@@ -3,18 +3,20 @@
 `handle(request)` answers every request of a page with a ReplyMessage, which has the error if there
 is one. A session does not depend on Jupyter: a widget is a Listener.
 
-Sections: A session; Sending to pages, also while Python ends.
+Sections: A session; Ctrl-C while no cell runs; Sending to pages, also while Python ends.
 """
 
 from __future__ import annotations
 
 import atexit
 import math
+import signal
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cache
-from threading import Timer
+from threading import Thread, Timer
+from types import FrameType
 from typing import Any
 from weakref import ref
 
@@ -30,6 +32,7 @@ from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import (
     NoResult,
+    NoticeMessage,
     PatchCount,
     RenewedMessage,
     ReplyMessage,
@@ -290,6 +293,12 @@ class Session(LiveRecord):
             self.jobs.submit(self.recorder, steps, PREFETCH)
         return StoppedJobs(stopped)
 
+    def interrupt(self) -> None:
+        """Stop the work that the pages asked for, if there is any, and tell them so."""
+        if self.jobs.has_requests(self):
+            self.stop()
+            self.broadcast(NoticeMessage(INTERRUPTED))
+
     # prefetching
 
     def begin(self) -> None:
@@ -403,6 +412,47 @@ def _ping(session: LiveRecord, have: int | None) -> WholeRecord:
     since are sent first, as a patch."""
     prefetch.registered(session)
     return session.whole_record(have)
+
+
+# --------------------------------------------------------------------------------------------------
+# Ctrl-C while no cell runs: it ends the work that pages asked for. A cell that runs gets it itself.
+#
+# Jupyter has a handler of its own for each cell and each message. Between these it ignores Ctrl-C:
+# only there its handler is replaced.
+
+INTERRUPTED = "stopped, because Python was interrupted; what is known by now stays"
+RETRY_S = 0.5
+"""Seconds until Jupyter's handler is looked at again while a cell runs."""
+
+
+def heed_interrupts(kernel: Any) -> None:
+    """Let Ctrl-C end what pages asked for, as soon as no cell runs in this Jupyter kernel."""
+    loop = getattr(kernel, "io_loop", None)
+    if loop is not None:  # it runs in the main thread; messages of pages may come in another one
+        loop.add_callback(_heed, loop)
+
+
+def _heed(loop: Any) -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupted)
+    elif handler is not _interrupted and any(_has_requests(page) for page in PAGES):
+        loop.call_later(RETRY_S, _heed, loop)
+
+
+def _has_requests(page: LiveRecord) -> bool:
+    return page.jobs.has_requests(page)
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    # in a thread, since the code that is interrupted may hold a lock
+    Thread(target=_interrupt_pages, daemon=True).start()
+
+
+def _interrupt_pages() -> None:
+    for page in list(PAGES):
+        if isinstance(page, Session):
+            page.interrupt()
 
 
 # --------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from workbench.viz.session.constants import constants
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.saved_output import SavedOutput
-from workbench.viz.session.session import Session, reply_to, sending
+from workbench.viz.session.session import Session, heed_interrupts, reply_to, sending
 
 # --------------------------------------------------------------------------------------------------
 # Script and style of the page as one widget that all workbenches of a Python session share.
@@ -268,6 +268,7 @@ class Workbench(anywidget.AnyWidget):
             session.handle(content, self)
         else:
             session.jobs.submit(session, session.job(content, self), REQUESTED)
+            heed_interrupts(getattr(get_ipython(), "kernel", None))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -131,6 +131,7 @@ export class Channel {
       app.status = message.status.task ? message.status : null;
       app.changed("status");
     }
+    if ("notice" in message) this.tell(message.notice);
     const entry = isAnswer && message.id !== null && this.waiting.get(message.id);
     if (entry) this.waiting.delete(message.id ?? 0);
     // patches were missed: the page must know, even if its request has been given up meanwhile
