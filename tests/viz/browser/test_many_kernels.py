@@ -109,9 +109,29 @@ def test_a_search_finds_what_is_folded_and_unfolds_it(page: Any, record: Record)
     page.fill(".wb-plan .wb-g-search", f"#{value['n']}")
     assert count.inner_text() == "1 match, 1 folded"
     page.press(".wb-plan .wb-g-search", "Enter")
-    assert len(labels(page)) > len(record["kernels"]) and count.inner_text() == "1 of 1"
+    assert len(labels(page)) > 2 and count.inner_text() == "1 of 1"
     picked = page.locator(".wb-plan .wb-g-picked .wb-g-label")
     assert picked.text_content() == value["label"]
+
+
+def test_what_a_search_unfolded_folds_again_but_not_what_the_reader_unfolded(
+    page: Any, record: Record
+) -> None:
+    field, kernels = page.locator(".wb-plan .wb-g-search"), len(record["kernels"])
+    inside = next(node for node in record["plan"]["nodes"] if 0 in node["kernels"])
+    fold = labels(page)[0]
+    for hand in (False, True):
+        if hand:
+            page.click(box(fold))
+            assert len(labels(page)) == kernels
+        field.fill(f"#{inside['n']}")
+        field.press("Enter")
+        assert len(labels(page)) > kernels, "the values of a kernel"
+        field.fill(record["kernels"][1]["title"])
+        field.press("Enter")
+        assert len(labels(page)) == kernels, "the search went on"
+        field.fill("")
+        assert len(labels(page)) == (kernels if hand else 2)
 
 
 def test_a_figure_colours_the_kernels(page: Any, record: Record) -> None:

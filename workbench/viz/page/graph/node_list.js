@@ -121,14 +121,26 @@ export function graphSearch(label, find) {
   return { field, count, search };
 }
 
-/** Return the nodes that a query finds: words of the label, type or shape in any order, or #number.
+/** The words and numbers of a text: `a[2].out` -> "a.2.out".
+ * @param {string} text */
+const dotted = (text) => (text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []).join(".");
+
+/** Return the nodes that a query finds, whole words first: words of the label, type or shape in any
+ * order, or #number. Of a name, `a.2.out` or `a[2].out`, the parts alone count where nothing has it.
  * @param {Pick<Drawing, "nodes">} drawing
  * @param {string} query */
-export function graphFind(drawing, query) {
+export function graphFind({ nodes }, query) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
-  if (/^#\d+$/.test(wanted)) return drawing.nodes.filter((node) => `#${node.n}` === wanted);
-  return drawing.nodes.filter((node) =>
-    hasWords(`${node.label} ${node.sub} ${node.op} ${node.found ?? ""}`, wanted)
-  );
+  if (/^#\d+$/.test(wanted)) return nodes.filter((node) => `#${node.n}` === wanted);
+  const words = wanted.split(/\s+/).map(dotted);
+  const matches = nodes.flatMap((node) => {
+    const text = `${node.label} ${node.sub} ${node.op} ${node.found ?? ""}`;
+    if (!hasWords(text, wanted)) return [];
+    const own = `.${dotted(text)}.`;
+    const has = words.filter((word) => own.includes(word)).length;
+    return [{ node, has, whole: words.filter((word) => own.includes(`.${word}.`)).length }];
+  });
+  const named = matches.filter(({ has }) => has === words.length);
+  return (named.length ? named : matches).sort((a, b) => b.whole - a.whole).map(({ node }) => node);
 }

@@ -36,6 +36,9 @@ export class Levels {
   #isFolded = true;
   /** @type {Unfolded} */
   #unfolded = new Set();
+  /** What of it the search unfolded.
+   * @type {Unfolded} */
+  #searchedIn = new Set();
   /** The laid-out units, and their plan.
    * @type {{of: unknown[], shape: Shape} | null} */
   #laidOut = null;
@@ -74,7 +77,7 @@ export class Levels {
    * @param {boolean} isFolded */
   show(isFolded) {
     this.#isFolded = isFolded;
-    this.#unfolded = new Set();
+    this.#unfolded = this.#searchedIn = new Set();
     this.#wish = null;
     this.app.changed("levels");
   }
@@ -83,13 +86,24 @@ export class Levels {
    * @param {Unfolded} unfolded
    * @param {number[]} kernels */
   #unfold(unfolded, kernels) {
-    if (unfolded === this.#unfolded) return;
+    const own = this.#unfolded;
+    if (unfolded.size === own.size && [...unfolded].every((key) => own.has(key))) return;
     this.#unfolded = unfolded;
     const { shape } = this.#lay();
     const keys = shape.boxes.filter(({ kernel }) => kernels.includes(kernel ?? -1))
       .map(({ key }) => key);
     this.#wish = { keys, first: keys.slice(0, 2), whole: true };
     this.app.changed("levels");
+  }
+
+  /** Show other units unfolded at the reader's wish: those around stay when the search goes on.
+   * @param {Unfolded} unfolded
+   * @param {number[]} kernels */
+  #unfoldByHand(unfolded, kernels) {
+    const around = (/** @type {string} */ key) =>
+      kernels.some((k) => unitKernels(this.app.record, key).includes(k));
+    this.#searchedIn = new Set([...this.#searchedIn].filter((key) => !around(key)));
+    this.#unfold(unfolded, kernels);
   }
 
   /** The kernels of a shown unit.
@@ -103,30 +117,37 @@ export class Levels {
   unfold(key) {
     const unit = this.#lay().shape.units.find((u) => u.key === key);
     if (!unit || (unit.kernels.length < 2 && !this.app.record.plan.nodes.length)) return;
-    this.#unfold(new Set([...this.#unfolded, key]), unit.kernels);
+    this.#unfoldByHand(new Set([...this.#unfolded, key]), unit.kernels);
   }
 
   /** Fold a unit.
    * @param {string} key */
   fold(key) {
     const { record } = this.app;
-    this.#unfold(foldUnit(record, this.#unfolded, key), unitKernels(record, key));
+    this.#unfoldByHand(foldUnit(record, this.#unfolded, key), unitKernels(record, key));
   }
 
-  /** The kernels and values that a query finds, also folded ones; going to one unfolds it.
+  /** The kernels and values that a query finds, also folded ones; going to one unfolds it, until the
+   * search goes on or ends.
    * @param {string} query
    * @returns {GraphMatch[]} */
   find(query) {
     const { app } = this;
     const { record } = app;
+    if (!query && this.#searchedIn.size) {
+      const own = this.#withoutSearch();
+      this.#searchedIn = new Set();
+      this.#unfold(own, [app.view.kernel]);
+    }
     const { shape } = this.#lay();
     const { plan } = record;
     if (this.#searched?.of !== plan.reads || this.#searched.nodes !== plan.nodes) {
       this.#searched = { of: plan.reads, nodes: plan.nodes, parts: searchedParts(record) };
     }
     const { parts } = this.#searched;
-    const found = new Set(graphFind({ nodes: parts.map(({ box }) => box) }, query));
-    return parts.filter(({ box }) => found.has(box)).map(({ box, kernel, value }) => {
+    const partOf = new Map(parts.map((part) => [part.box, part]));
+    return graphFind({ nodes: [...partOf.keys()] }, query).map((box) => {
+      const { kernel, value } = /** @type {Searched} */ (partOf.get(box));
       const unit = unitOfKernel(shape.units, kernel);
       const isShown = value === null ? unit?.kernels.length === 1 : shape.values.has(value);
       return {
@@ -138,15 +159,23 @@ export class Levels {
     });
   }
 
+  /** The units that the reader unfolded. */
+  #withoutSearch() {
+    return new Set([...this.#unfolded].filter((key) => !this.#searchedIn.has(key)));
+  }
+
   /** Select a kernel or a value, unfolded; of a kernel that shows its values the stored one.
    * @param {number} kernel
    * @param {number | null} value */
   #goTo(kernel, value) {
     const { app } = this;
     const { record, record: { plan: { nodes } } } = app;
-    const isOpen = this.#unfolded.has(kernelKey(kernel));
+    const before = this.#withoutSearch();
+    const isOpen = before.has(kernelKey(kernel));
     const shown = value ?? (isOpen ? nodes.findIndex((node) => node.stored_by === kernel) : -1);
-    this.#unfold(unfoldTo(record, this.#unfolded, kernel, value !== null), [kernel]);
+    const unfolded = unfoldTo(record, before, kernel, value !== null);
+    this.#searchedIn = new Set([...unfolded].filter((key) => !before.has(key)));
+    this.#unfold(unfolded, [kernel]);
     app.select({ ...NO_SELECTION, kernel, node: rowAt(nodes, shown)?.n ?? null });
   }
 
@@ -158,7 +187,7 @@ export class Levels {
       const { record, view: { kernel } } = this.app;
       const isDrawn = record.plan.nodes.length > 0;
       const next = by(record, this.#unfolded, kernel);
-      if (isDrawn || ![...next].some((key) => key[0] === "k")) this.#unfold(next, [kernel]);
+      if (isDrawn || ![...next].some((key) => key[0] === "k")) this.#unfoldByHand(next, [kernel]);
     };
     return { o: step(unfoldStep), O: step(foldStep) };
   }
@@ -219,6 +248,7 @@ export class Levels {
     if (this.#plan !== plan.reads) {
       this.#plan = plan.reads;
       this.#unfolded = unfoldedAtFirst(this.app.record); // another plan has other kernels
+      this.#searchedIn = new Set();
       this.#drawn = null;
     }
     const of = [plan.nodes, plan.reads, plan.regions, this.#unfolded];
