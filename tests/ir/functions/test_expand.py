@@ -57,6 +57,21 @@ def test_a_formula_is_what_the_op_means(rule: Rule, dtype: DType) -> None:
     assert actual.dtype == dtype.numpy
 
 
+@by_rows("dtype", [dtypes.float32, dtypes.float64], ids=str)
+@by_rows("op", [Ops.SIGMOID, Ops.TANH], ids=str)
+def test_what_is_lost_beside_1_is_no_denormal_number(op: Ops, dtype: DType) -> None:
+    """A processor takes ten times as long for these, and results of a matrix product are large."""
+    at = buffer(0, 3001, dtype=dtype)
+    values = np.linspace(-80, 1500, 3001).astype(dtype.numpy)
+    nodes = EXPAND_FUNCTIONS(UOp(op, dtype, (at,))).toposort()
+    floats = [n for n in nodes if n.dtype is dtype and n.op is not Ops.CONST]
+    assert any(node.op is Ops.EXP2 for node in floats)
+    for node in floats:
+        sizes = np.abs(interpret_tensor(node, {at: values}))
+        assert not ((sizes > 0) & (sizes < np.finfo(dtype.numpy).tiny)).any(), to_text(node)
+        assert node.op is not Ops.EXP2 or (sizes > 0).all()
+
+
 @pytest.mark.parametrize("op", sorted(FUNCTIONS, key=str), ids=str)
 def test_a_function_is_a_node_like_any_other(op: Ops) -> None:
     """It prints, parses, pickles and verifies at the tensor level, and at no other."""
