@@ -219,7 +219,7 @@ def _decoded(do: str, data: Any) -> Any:
 def files(folder: Path) -> dict[str, Path]:
     """Write one file of each kind; return where they are."""
     rows = record("A", "A", note="mine")
-    rows.variants[0].search = typed(SEARCH, SearchRow)
+    rows.variants[0].searches = [typed(SEARCH, SearchRow)]
     rows.variants[1].check = CheckRow(True, "right")
     rows.variants[1].error = ErrorWords("a", "b", "c")
     persistence.store(rows, {(0, "LLVM"): TIMING}, {1: Edited("C", "int f;")})

@@ -135,23 +135,50 @@ SEARCH = {
     "device": "LLVM",
     "candidates": [[0, None, "start", 2e-3, "", 0.01], [1, 0, "\u202e<b>", None, "x", None],
                [2, 0, "UNROLL", 1e-3, "", None]],
-    "predicted": False,
+    "predicted": False, "budget_s": None, "when": 0,
 }  # fmt: skip
 
 
 def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
     rows = record(*[f"o{n}" for n in range(persistence.MOST_SEARCHES + 3)], "long")
     for row in rows.variants:
-        row.search = typed(SEARCH, SearchRow)
+        row.searches = [typed(SEARCH, SearchRow)]
     long = SEARCH | {"ended": "x" * persistence.MOST_SEARCH_BYTES}
-    rows.variants[-1].search = typed(long, SearchRow)
+    rows.variants[-1].searches = [typed(long, SearchRow)]
     persistence.store(rows, {}, {})
     entries = persistence.load(KEY).values()
-    searches = [msgspec.to_builtins(entry.search) for entry in entries]
-    assert searches == [SEARCH] * persistence.MOST_SEARCHES + [None] * 4
+    searches = [msgspec.to_builtins(entry.searches) for entry in entries]
+    assert searches == [[SEARCH]] * persistence.MOST_SEARCHES + [[]] * 4
     persistence.store(record("o0"), {}, {})
-    search = persistence.load(KEY)[persistence.Key(0, ("o0",))].search
+    (search,) = persistence.load(KEY)[persistence.Key(0, ("o0",))].searches
     assert msgspec.to_builtins(search) == SEARCH, "not lost by a session that has not searched"
+
+
+def test_searches_that_found_the_same_variant_are_all_kept() -> None:
+    """Of several sessions, too, and each once; above the limit the oldest are dropped."""
+    first, second, third = (typed(SEARCH | {"when": when}, SearchRow) for when in (1, 2, 3))
+    rows = record("A", "B")
+    rows.variants[0].searches = [first, third]
+    persistence.store(rows, {}, {})
+    rows.variants[0].searches = [second, third]
+    persistence.store(rows, {}, {})
+    assert persistence.load(KEY)[A].searches == [first, second, third]
+    later = [typed(SEARCH | {"when": 10 + n}, SearchRow) for n in range(persistence.MOST_SEARCHES)]
+    rows.variants[1].searches = later[1:]
+    persistence.store(rows, {}, {})
+    saved = persistence.load(KEY)
+    assert (saved[A].searches, saved[B].searches) == ([third], later[1:])
+
+
+def test_the_one_search_of_an_older_file_is_read(folder: Path) -> None:
+    persistence.store(record("A"), {}, {})
+    (path,) = folder.glob("*.json")
+    data = json.loads(path.read_text())
+    old = {name: value for name, value in SEARCH.items() if name not in ("budget_s", "when")}
+    del data["variants"][0]["searches"]
+    data["variants"][0]["search"] = old
+    path.write_text(json.dumps(data))
+    assert msgspec.to_builtins(persistence.load(KEY)[A].searches) == [SEARCH]
 
 
 @pytest.mark.parametrize(
@@ -163,12 +190,12 @@ def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
 )  # fmt: skip
 def test_a_damaged_search_is_as_good_as_absent(folder: Path, broken: Any) -> None:
     rows = record("A")
-    rows.variants[0].search = typed(SEARCH, SearchRow)
+    rows.variants[0].searches = [typed(SEARCH, SearchRow)]
     persistence.store(rows, {}, {})
     (path,) = folder.glob("*.json")
     data = json.loads(path.read_text())
     wrong = SEARCH | broken if isinstance(broken, dict) else broken
-    data["variants"][0]["search"] = wrong
+    data["variants"][0]["searches"] = [wrong]
     path.write_text(json.dumps(data))
     with pytest.warns(RuntimeWarning, match="cannot be read"):
         assert persistence.load(KEY) == {}
@@ -283,7 +310,8 @@ def test_what_was_made_by_hand_stays_before_what_a_search_found() -> None:
     rows = record("mine", *[f"o{n}" for n in range(persistence.MOST_ENTRIES)])
     rows.variants[0].when = 1
     for row in rows.variants[1:]:
-        row.search = SearchRow(1, 1, 0, None, 1.0, "", "LLVM", [CandidateRow(0, None, "", 1.0, "")])
+        candidate = CandidateRow(0, None, "", 1.0, "")
+        row.searches = [SearchRow(1, 1, 0, None, 1.0, "", "LLVM", [candidate])]
     persistence.store(rows, {}, {})
     saved = persistence.load(KEY)
     assert persistence.Key(0, ("mine",)) in saved and len(saved) == persistence.MOST_ENTRIES

@@ -268,14 +268,14 @@ def _variant(session: LiveRecord, place: int, parent: int | None) -> FileVariant
     row, edited = session.row(place), session.edited.get(place)
     timings = {d: t for (v, d), t in session.timings.items() if v == place}
     saved = SavedVariant(
-        row.kernel,
-        row.opts,
-        row.name,
-        row.note,
-        row.search,
-        session.record.pinned == place,
-        {d: replace(t, samples=list(t.samples)) for d, t in timings.items()},
-        row.when,
+        kernel=row.kernel,
+        opts=row.opts,
+        name=row.name,
+        note=row.note,
+        pinned=session.record.pinned == place,
+        timings={d: replace(t, samples=list(t.samples)) for d, t in timings.items()},
+        when=row.when,
+        searches=list(row.searches),
     )
     if edited is not None:
         saved.edited = SavedEdit(edited.device, edited.text, row.check, row.error, edited.level)

@@ -342,11 +342,11 @@ def _kernel(root: Kernel, entry: FileVariant) -> Kernel:
 
 
 def _fill(session: Session, variant: int, entry: FileVariant, elsewhere: str) -> None:
-    """Set the time, note, search, timings and verdicts of a variant."""
+    """Set the time, note, searches, timings and verdicts of a variant."""
     saved = entry.saved
     session.set(variant, "when", saved.when)
     session.set(variant, "note", saved.note)
-    session.set(variant, "search", saved.search)
+    session.set(variant, "searches", saved.searches)
     for device, timing in saved.timings.items():
         session.timings[variant, device] = _earlier(timing, elsewhere)
     for device, check in entry.checks.items():

@@ -454,7 +454,9 @@ export type CandidateRow = [number: number, parent: number | null, how: string, 
 
 /**
  * The candidates of a search; `best` is the number of one. `predicted`: their times are of a
- * model, for a machine that is not here. Units: `seconds` that the search took.
+ * model, for a machine that is not here. Units: `seconds` that the search took, and the
+ * seconds that it was given (null: not known); `when` it ended, in seconds of the epoch (0:
+ * not known).
  */
 export interface SearchRow {
   tried: number;
@@ -466,6 +468,8 @@ export interface SearchRow {
   device: string;
   candidates: Array<CandidateRow>;
   predicted?: boolean;
+  budget_s?: number | null;
+  when?: number;
 }
 
 /**
@@ -475,8 +479,9 @@ export interface SearchRow {
  * `elsewhere` has the timings on other devices than the session's; `code_elsewhere` has
  * machine code and statement trees for other devices, as far as they were requested. `gpu`
  * is its run on the emulator, if there was one with steps. `default_of` is the device whose
- * default opts the variant has, or was made from ("": none). Units: `when` it was made, in
- * seconds of the epoch; 0 for a variant that every record has.
+ * default opts the variant has, or was made from ("": none). `searches` are those that found
+ * it. Units: `when` it was made, in seconds of the epoch; 0 for a variant that every record
+ * has.
  */
 export interface VariantRow {
   kernel: number;
@@ -505,7 +510,7 @@ export interface VariantRow {
   error: ErrorWords | null;
   note: string;
   edited: boolean;
-  search: SearchRow | null;
+  searches: Array<SearchRow>;
   rules_off: Array<string>;
   code_elsewhere?: Array<CodeRow>;
   gpu?: GpuTrace | null;

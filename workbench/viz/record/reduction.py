@@ -100,8 +100,8 @@ def _reductions(
     record.nodes = _plan_nodes(record)
     yield "the rewrites of scheduling" if record.passes != passes else ""
     for row in record.variants:
-        row.search = _best(row.search)
-    yield "candidates of searches" if any(r.search for r in record.variants) else ""
+        row.searches = [_best(search) for search in row.searches]
+    yield "candidates of searches" if any(row.searches for row in record.variants) else ""
     plan, record.plan = record.plan, replace(record.plan, nodes=[], edges=[])
     record.nodes = _plan_nodes(record)
     yield "the picture of the plan" if record.plan != plan else ""
@@ -132,10 +132,8 @@ def _is_readable(code: CodeRow) -> bool:
     return code.language != ASSEMBLY.name and not code.made_by
 
 
-def _best(search: SearchRow | None) -> SearchRow | None:
+def _best(search: SearchRow) -> SearchRow:
     """Return a search with only the candidates that led to the best one."""
-    if search is None:
-        return None
     by_number = {candidate.number: candidate for candidate in search.candidates}
     number: int | None = search.best
     path = []

@@ -86,7 +86,7 @@ def variant_row(
         error=None,
         note="",
         edited=False,
-        search=None,
+        searches=[],
         rules_off=list(kernel.rules_off),
     )
 

@@ -31,8 +31,8 @@ class SavedVariant(Struct, forbid_unknown_fields=True):
     """A variant: `opts` on a kernel of the plan, or source edited by hand. `timings` are by device;
     `origins` are digests of the notebooks that have it. `plan_off` are the rules that are off in
     the plan, `rules_off` those that are off when the variant is compiled. `parent` is a digest of
-    the variant that it was made from ("": the kernel without opts). Units: `when` it was made, in
-    seconds of the epoch."""
+    the variant that it was made from ("": the kernel without opts). `searches` are those that found
+    it; older files have one, as `search`. Units: `when` it was made, in seconds of the epoch."""
 
     kernel: int
     opts: list[str]
@@ -47,6 +47,11 @@ class SavedVariant(Struct, forbid_unknown_fields=True):
     rules_off: list[str] = []
     plan_off: list[str] = []
     parent: str = ""
+    searches: list[SearchRow] = []
+
+    def __post_init__(self) -> None:
+        if self.search is not None:
+            self.searches, self.search = [self.search, *self.searches], None
 
 
 class SavedVariants(Struct, forbid_unknown_fields=True):

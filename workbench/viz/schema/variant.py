@@ -312,7 +312,8 @@ class CandidateRow(Struct, array_like=True, forbid_unknown_fields=True):
 
 class SearchRow(Struct, forbid_unknown_fields=True):
     """The candidates of a search; `best` is the number of one. `predicted`: their times are of a
-    model, for a machine that is not here. Units: `seconds` that the search took."""
+    model, for a machine that is not here. Units: `seconds` that the search took, and the seconds
+    that it was given (null: not known); `when` it ended, in seconds of the epoch (0: not known)."""
 
     tried: Count
     timed: Count
@@ -323,6 +324,8 @@ class SearchRow(Struct, forbid_unknown_fields=True):
     device: str
     candidates: list[CandidateRow]
     predicted: bool = False
+    budget_s: Amount | None = None
+    when: Count = 0
 
     def __post_init__(self) -> None:
         numbers: set[int] = set()
@@ -334,6 +337,11 @@ class SearchRow(Struct, forbid_unknown_fields=True):
             raise ValueError("the best is one of those that were tried")
 
 
+def joined_searches(one: list[SearchRow], other: list[SearchRow]) -> list[SearchRow]:
+    """Return the searches of two lists, each once, the oldest first."""
+    return sorted([*one, *(row for row in other if row not in one)], key=lambda row: row.when)
+
+
 class VariantRow(Struct, forbid_unknown_fields=True):
     """A kernel with opts, and what is known of it on the session's device. `python` stands by
     itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
@@ -341,8 +349,8 @@ class VariantRow(Struct, forbid_unknown_fields=True):
     `elsewhere` has the timings on other devices than the session's; `code_elsewhere` has machine
     code and statement trees for other devices, as far as they were requested. `gpu` is its run on
     the emulator, if there was one with steps. `default_of` is the device whose default opts the
-    variant has, or was made from ("": none). Units: `when` it was made, in seconds of the epoch; 0
-    for a variant that every record has.
+    variant has, or was made from ("": none). `searches` are those that found it. Units: `when` it
+    was made, in seconds of the epoch; 0 for a variant that every record has.
     """
 
     kernel: int
@@ -371,7 +379,7 @@ class VariantRow(Struct, forbid_unknown_fields=True):
     error: ErrorWords | None
     note: str
     edited: bool
-    search: SearchRow | None
+    searches: list[SearchRow]
     rules_off: list[str]
     code_elsewhere: list[CodeRow] = []
     gpu: GpuTrace | None = None

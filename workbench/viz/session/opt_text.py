@@ -279,8 +279,9 @@ MOST_SEARCH_TEXT = 300
 """Most characters of a candidate's description, and of its note."""
 
 
-def search_row(search: SearchResult[Kernel]) -> SearchRow:
-    """Return the row of a search, with its candidates in the order in which they were tried."""
+def search_row(search: SearchResult[Kernel], budget_s: float, when: int) -> SearchRow:
+    """Return the row of a search that had `budget_s` and ended `when`, with its candidates in the
+    order in which they were tried."""
     lineage = _best_lineage(search)
     candidates = [t for t in search.tried if t.number < MOST_CANDIDATES or t.number in lineage]
     return SearchRow(
@@ -293,6 +294,8 @@ def search_row(search: SearchResult[Kernel]) -> SearchRow:
         search.device,
         [_candidate_row(t) for t in candidates],
         search.is_predicted,
+        budget_s,
+        when,
     )
 
 

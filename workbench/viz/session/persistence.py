@@ -31,7 +31,7 @@ from workbench.measure.speeds import FLOATS
 from workbench.viz.record.about import machine_row
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.saved import SavedEdit, SavedVariant, SavedVariants
-from workbench.viz.schema.variant import SearchRow, TimingRow
+from workbench.viz.schema.variant import SearchRow, TimingRow, joined_searches
 
 FOLDER = "variants"
 MOST_ENTRIES = 60
@@ -42,7 +42,7 @@ MOST_EDITED = 16
 MOST_SOURCE_BYTES = 150_000
 """Longer edited source is not saved: a file must stay well below the size that can be read."""
 MOST_SEARCHES = 8
-"""Most variants of one expression whose search is saved."""
+"""Most searches saved of one expression; the oldest are dropped first."""
 MOST_ORIGINS = 8
 """Most notebooks that are saved with a variant; the oldest are dropped first."""
 NOTEBOOK = "JPY_SESSION_NAME"
@@ -205,7 +205,7 @@ def _entries(
             opts=row.opts,
             name=row.name,
             note=row.note,
-            search=_short(row.search),
+            searches=list(filter(_is_small, row.searches)),
             pinned=record.pinned == place,
             timings={d: t for (v, d), t in timings.items() if v == place},
             when=row.when or int(time.time()),
@@ -225,8 +225,8 @@ def _is_short(source: SourceText | None) -> bool:
     return source is None or len(json.dumps(source.text)) <= MOST_SOURCE_BYTES
 
 
-def _short(search: SearchRow | None) -> SearchRow | None:
-    return search if len(to_json(search)) <= MOST_SEARCH_BYTES else None
+def _is_small(search: SearchRow) -> bool:
+    return len(to_json(search)) <= MOST_SEARCH_BYTES
 
 
 def _merged(
@@ -245,7 +245,7 @@ def _merged(
             entry,
             timings=stored.timings | entry.timings,
             origins=_recent([*stored.origins, *entry.origins]),
-            search=entry.search or stored.search,
+            searches=joined_searches(stored.searches, entry.searches),
             parent=entry.parent or stored.parent,
             note=stored.note if is_note_theirs else entry.note,
             edited=_with_check(entry.edited, stored.edited),
@@ -254,12 +254,14 @@ def _merged(
     for key, entry in merged.items():
         merged[key] = replace(entry, pinned=pins.get(key, UNKNOWN).pinned)
     # a search finds its variants again; nobody types an edit twice
-    youngest = sorted(merged, key=lambda k: (merged[k].search is not None, -merged[k].when))
+    youngest = sorted(merged, key=lambda k: (bool(merged[k].searches), -merged[k].when))
     edited = [key for key in youngest if key.source][:MOST_EDITED]
     remaining = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]
-    with_search = [key for key in remaining if merged[key].search]
-    for key in with_search[MOST_SEARCHES:]:
-        merged[key] = replace(merged[key], search=None)
+    searches = [(key, row) for key in remaining for row in merged[key].searches]
+    latest = sorted(searches, key=lambda each: -each[1].when)[:MOST_SEARCHES]
+    for key in remaining:
+        saved = [row for other, row in latest if other == key]
+        merged[key] = replace(merged[key], searches=joined_searches(saved, []))
     return {key: merged[key] for key in merged if key in set(remaining)}
 
 

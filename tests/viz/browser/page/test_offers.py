@@ -206,13 +206,13 @@ def test_all_that_a_search_tried_is_a_tree(browser: Any, record: Record, tmp_pat
         [4, 1, "UNROLL", 5e-4, ""],
     ]
     searched = json.loads(json.dumps(record))
-    searched["variants"][0]["search"] = {
+    searched["variants"][0]["searches"] = [{
         "tried": 5, "timed": 4, "best": 4, "speedup": 4.0, "seconds": 9.5, "ended": "over",
         "device": "LLVM", "candidates": trials,
-    }  # fmt: skip
-    tree = '[aria-label="candidates of the search"]'
+    }]  # fmt: skip
+    tree = '[aria-label="candidates of search 1"]'
     elsewhere = json.loads(json.dumps(searched))
-    elsewhere["variants"][0]["search"]["predicted"] = True
+    elsewhere["variants"][0]["searches"][0]["predicted"] = True
     for page in shown(browser, tmp_path, session_page(elsewhere)):
         title = page.inner_text(".wb-tried-pane summary")
         assert "5 tried, 4 predicted, not run here, in 9.50 s" in title
@@ -229,15 +229,42 @@ def test_all_that_a_search_tried_is_a_tree(browser: Any, record: Record, tmp_pat
         assert "best" in page.inner_text(f"{tree} [aria-selected=true]")
         assert page.locator(f"{tree} img").count() == 0
         assert "500 µs" in page.inner_text(f"{tree} [aria-level='3']")
-        page.click("[data-key=tried-2]")
+        page.click("[data-key=tried-1-2]")
         note = {"append": {}, "set": [[["variants", 0, "note"], "news"]]}
         page.evaluate("p => hear({patch: p})", note)
         assert "never seen" in page.inner_text(tree)
-        assert focused(page) == "tried-2"
+        assert focused(page) == "tried-1-2"
         keys(page, "ArrowLeft")
         assert "never seen" not in page.inner_text(tree)
         keys(page, "ArrowRight j")
-        assert focused(page) == "tried-3"
+        assert focused(page) == "tried-1-3"
         other = next(i for i, v in enumerate(searched["variants"]) if i and v["kernel"] == 0)
         page.click(f"[data-key=variant-{other}]")
-        assert not page.is_visible(".wb-tried-pane"), "nothing was searched there"
+        assert page.is_visible(tree), "the searches are the kernel's"
+
+
+def test_searches_with_the_same_result_stand_beside_each_other(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """A fold each, in the order of their dates, with the variant that each found."""
+    search = {
+        "tried": 2, "timed": 2, "best": 1, "speedup": 2.0, "seconds": 1.5, "ended": "over",
+        "device": "LLVM", "candidates": [[0, None, "start", 2e-3, ""], [1, 0, "UNROLL", 1e-3, ""]],
+        "budget_s": 2.0, "when": 1_700_000_000,
+    }  # fmt: skip
+    searched = json.loads(json.dumps(record))
+    other = next(i for i, v in enumerate(searched["variants"]) if i and v["kernel"] == 0)
+    first, second = search | {"tried": 21}, search | {"tried": 22, "when": 1_700_000_060}
+    searched["variants"][0]["searches"] = [first, second]
+    searched["variants"][other]["searches"] = [search | {"when": 1_700_000_030}]
+    for page in shown(browser, tmp_path, session_page(searched)):
+        titles = page.locator(".wb-tried-pane summary").all_inner_texts()
+        counts = [title.split(",")[0] for title in titles]
+        assert counts == [f"search {n} on LLVM: {k} tried" for n, k in ((1, 21), (2, 2), (3, 22))]
+        assert "in 1.50 s of 2.00 s, best" in titles[1]
+        assert searched["variants"][other]["name"] in titles[1]
+        page.click(".wb-tried-pane summary >> nth=1")
+        page.click("[data-key=best-of-search-2]")
+        assert page.get_attribute(f"[data-key=variant-{other}]", "aria-selected") == "true"
+        assert page.is_visible('[aria-label="candidates of search 2"]')
+        assert not page.is_visible('[aria-label="candidates of search 3"]')

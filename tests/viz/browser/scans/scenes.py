@@ -99,7 +99,7 @@ LIVE: Scenes = {
     "a search without figures": (hear({"status": {"task": "search", "done": 0, "total": 0, "text": ""}}),),
     "what a search tried": (
         hear({"status": {"task": None, "done": 0, "total": 0, "text": ""}}),
-        answer("search", result={"variant": 0}), change([["variants", 0, "search"], SEARCH]),
+        answer("search", result={"variant": 0}), change([["variants", 0, "searches"], [SEARCH, SEARCH | {"when": 1_700_000_000, "budget_s": 10.0}]]),
         unfold_everything,
     ),
     "timing and checking": (press("1 t c"), until("text=Timing…")),

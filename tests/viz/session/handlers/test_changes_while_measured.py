@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tests.viz.record.support import plain
-from tests.viz.session.support import Page, done, finish_jobs, session_of
+from tests.viz.session.support import Page, done, finish_jobs, prefetch_all, session_of
 from tests.viz.support import matmul
+from workbench import load
 from workbench.viz.session import prefetch
-from workbench.viz.session.handlers import baselines, measurement
+from workbench.viz.session.handlers import baselines, measurement, opt_lists
 from workbench.viz.session.opt_text import spread_text, timing_text
+from workbench.viz.session.session import Session
 from workbench.worker.client import TaskStopped
 
 pytestmark = pytest.mark.usefixtures("nothing_saved", "nothing_fails")
@@ -99,11 +102,43 @@ def test_a_search_that_is_stopped_before_anything_was_timed(
 ) -> None:
     with session_of(matmul()) as session:
         done(session, "search", variant=0, budget_s=0.5)
-        searches = [v["search"] for v in plain(session.record)["variants"]]
+        searches = [v["searches"] for v in plain(session.record)["variants"]]
         monkeypatch.setattr(session.jobs, "is_stopped", lambda: True)
         message = {"do": "search", "variant": 0, "budget_s": 5.0}
         assert plain(session.handle(message))["error"]["what"] == "stopped"
-        assert [v["search"] for v in plain(session.record)["variants"]] == searches
+        assert [v["searches"] for v in plain(session.record)["variants"]] == searches
+
+
+def test_a_second_search_with_the_same_result_keeps_the_log_of_the_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In the session, in a plan made again, in the next session, and in a file."""
+    outcomes: list[Any] = []
+    run = opt_lists.searching.run
+
+    def first_again(*args: Any, **fields: Any) -> Any:
+        outcomes.append(outcomes[0] if outcomes else run(*args, **fields))
+        return outcomes[-1]
+
+    def budgets(session: Session) -> list[list[float | None]]:
+        rows = [row.searches for row in session.record.variants if row.searches]
+        return [[search.budget_s for search in searches] for searches in rows]
+
+    monkeypatch.setattr(opt_lists.searching, "run", first_again)
+    ex = matmul()
+    with session_of(ex) as session:
+        places = [
+            done(session, "search", variant=0, budget_s=budget)["variant"] for budget in (0.5, 0.75)
+        ]
+        assert places[0] == places[1] and budgets(session) == [[0.5, 0.75]]
+        ex.display.session = session
+        loaded = load(ex.save(tmp_path / "searched.wb")).display.session
+        assert loaded is not None and budgets(loaded) == [[0.5, 0.75]]
+        session.reopen(ex.planned_again(ex.choices, ex.rules_off))
+        assert budgets(session) == [[0.5, 0.75]]
+    with session_of(matmul()) as session:
+        prefetch_all(session, measures=False)
+        assert budgets(session) == [[0.5, 0.75]]
 
 
 def test_a_search_stays_though_its_last_measurement_is_stopped(
@@ -116,7 +151,7 @@ def test_a_search_stays_though_its_last_measurement_is_stopped(
     with session_of(matmul()) as session:
         number = done(session, "search", variant=0, budget_s=0.5)["variant"]
         row = plain(session.row(number))
-        assert row["search"]["tried"] and row["check"]["ok"]
+        assert row["searches"][0]["tried"] and row["check"]["ok"]
         assert "before any rule" in row["check"]["text"]
         assert len(row["timing"]["samples"]) == 1, "what the search has measured"
 
@@ -130,7 +165,7 @@ def test_a_search_starts_from_the_fastest_variants_too(monkeypatch: pytest.Monke
             timing = session.timings[number, session.device]
             session.timings[number, session.device] = replace(timing, median_s=seconds)
         number = done(session, "search", variant=numbers[1], budget_s=0.5)["variant"]
-        search = plain(session.row(number))["search"]
+        search = plain(session.row(number))["searches"][-1]
         starts = [row[2] for row in search["candidates"] if row[1] is None]
         names = [session.row(numbers[place]).name for place in (2, 3)]
         assert starts[-3:-1] == [f"start: {name}" for name in names], starts

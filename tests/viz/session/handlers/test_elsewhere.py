@@ -85,8 +85,9 @@ def test_its_times_are_refused(there: Session, request_fields: dict[str, object]
 def test_a_search_is_by_predicted_times(there: Session) -> None:
     variant = done(there, "search", variant=0, budget_s=1.0)["variant"]
     row = there.row(variant)
-    assert row.search is not None and row.search.predicted and row.timing is None
-    assert row.search.timed >= 2 and row.cost is None or row.error is None
+    (search,) = row.searches
+    assert search.predicted and row.timing is None
+    assert search.timed >= 2 and row.cost is None or row.error is None
     assert there.kernels[variant].device == there.device
 
 

@@ -233,7 +233,8 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
             assert row["opts"] and row["parent"] == 0 and row["note"]
         tasks = {m["status"]["task"] for m in page.messages if "status" in m}
         assert {"search", "measure"} <= tasks
-        tried = row["search"]
+        (tried,) = row["searches"]
+        assert tried["budget_s"] == 5 and tried["when"]
         rows = {number: parent for number, parent, *_ in tried["candidates"]}
         assert tried["tried"] == len(rows) > 2 and tried["best"] in rows
         assert {p for p in rows.values() if p is not None} <= set(rows)
@@ -241,8 +242,8 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
         assert timed and any(spread is not None for _, spread in timed)
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         prefetch_all(session)
-        again = [v["search"] for v in plain(session.record)["variants"] if v["search"]]
-        assert again == [plain(tried)]
+        again = [v["searches"] for v in plain(session.record)["variants"] if v["searches"]]
+        assert again == [[plain(tried)]]
 
 
 @needs_c

@@ -211,15 +211,17 @@ export function debounced(act, waitMs) {
  * @type {Set<string>} */
 export const OPENED = new Set();
 
-/** A fold that stays open when its pane is refilled; its body is made when it is opened.
+/** A fold that stays open when its pane is refilled; its body is made when it is opened. The
+ * glossary has the `term`.
  * @param {string} key
- * @param {string} title
- * @param {() => Node} body */
-export function fold(key, title, body) {
+ * @param {Child} title
+ * @param {() => Node} body
+ * @param {string} term */
+export function fold(key, title, body, term = key) {
   const el = h(
     "details",
     { class: "wb-fold", open: OPENED.has(key) },
-    h("summary", { "data-key": `fold-${key}`, "data-term": key }, title),
+    h("summary", { "data-key": `fold-${key}`, "data-term": term }, title),
   );
   const fill = () => el.open && el.childElementCount === 1 && el.append(body());
   el.addEventListener("toggle", () => {

@@ -154,7 +154,7 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
             session.status(None)
     if session.jobs.is_stopped() and not outcome.ranked():
         raise TaskStopped()
-    child = _add_result(session, variant, outcome)
+    child = _add_result(session, variant, outcome, budget_s)
     if not session.jobs.is_stopped() and not is_elsewhere:
         number = session.row(variant).kernel
         group = [variant, child, reference(session, variant)]
@@ -168,19 +168,23 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
     return VariantReply(child)
 
 
-def _add_result(session: LiveRecord, variant: int, outcome: SearchResult[Kernel]) -> int:
-    """Return the position of the variant that the best candidate of a search becomes."""
+def _add_result(
+    session: LiveRecord, variant: int, outcome: SearchResult[Kernel], budget_s: float
+) -> int:
+    """Return the position of the variant that the best candidate of a search becomes. One that
+    other searches found already keeps theirs."""
     with session.lock:
         number = session.row(variant).kernel
         name = free_name(session, number, "search", counts=True)
         kernel = variants.on_device(outcome.kernel, session.kernels[variant].device)
         child = variants.variant_of(session, kernel, variant, name)
         session.set(child, "note", session.row(child).note or outcome.ended)
-        session.set(child, "search", search_row(outcome))
+        row = search_row(outcome, budget_s, int(time.time()))
+        session.set(child, "searches", [*session.row(child).searches, row])
         if outcome.answer:
-            row = CheckRow(not outcome.tried[outcome.best].note, outcome.answer)
-            session.checks[child, session.device] = row
-            session.set(child, "check", row)
+            verdict = CheckRow(not outcome.tried[outcome.best].note, outcome.answer)
+            session.checks[child, session.device] = verdict
+            session.set(child, "check", verdict)
         session.send_changes()
     return child
 

@@ -20,7 +20,7 @@ from workbench.viz.record.record import Recorder
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.record import RestoringRow
 from workbench.viz.schema.saved import SavedEdit, SavedVariant
-from workbench.viz.schema.variant import CheckRow, TimingRow
+from workbench.viz.schema.variant import CheckRow, TimingRow, joined_searches
 from workbench.viz.session import persistence
 from workbench.viz.session.handlers.variants import (
     RESERVED,
@@ -65,6 +65,8 @@ def transfer(session: LiveRecord, last_plan: LastPlan) -> None:
             session.set(new, "note", before.record.variants[old].note)
             if session.kernels[new].ast is before.kernels[old].ast:
                 transfer_timings(session, last_plan, old, new)
+                own, found = session.row(new).searches, before.record.variants[old].searches
+                session.set(new, "searches", joined_searches(own, found))
             if old == before.record.pinned:
                 session.put(("pinned",), new)
     row = session.record.plan.compared

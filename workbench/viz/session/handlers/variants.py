@@ -28,7 +28,7 @@ from workbench.viz.record.about import IR_LANGUAGES
 from workbench.viz.record.record import MOST_KERNELS
 from workbench.viz.record.variants import code_row, is_of_one_device, step_rows, without_device
 from workbench.viz.schema.messages import NoResult, VariantReply
-from workbench.viz.schema.variant import TimingRow, VariantRow
+from workbench.viz.schema.variant import TimingRow, VariantRow, joined_searches
 from workbench.viz.session import persistence
 from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.opt_text import parse_opt
@@ -579,7 +579,7 @@ def adopt(session: LiveRecord, variant: int, renames: bool = False) -> None:
     if row.when and entry.when:
         session.set(variant, "when", entry.when)
     session.set(variant, "note", entry.note)
-    session.set(variant, "search", entry.search)
+    session.set(variant, "searches", joined_searches(row.searches, entry.searches))
     for name, timing in entry.timings.items():
         session.timings.setdefault((variant, name), timing)
     device = session.device if source is None else source.device

@@ -1,36 +1,92 @@
-// The candidates of a search, below its best variant: a tree, each candidate under its parent. The
-// way to the best one is open, the rest opens on a click, Enter or the right arrow.
+// The searches of a kernel, a fold each: the candidates as a tree, each under its parent. The way to
+// the best one is open, the rest opens on a click, Enter or the right arrow.
 
+import { goTo } from "../../app/actions.js";
+import { button } from "../../app/pieces.js";
 import { withinText } from "../../app/timing.js";
 import { focusedAround, fold, h, recordText, refill } from "../../base/elements.js";
 import { ACROSS, rove, walkable } from "../../base/lists.js";
-import { secondsText, three } from "../../base/text.js";
+import { dateText, secondsText, three } from "../../base/text.js";
 
 /** @import { App } from "../../app/store.js" */
-/** @import { SearchRow } from "../../record.d.ts" */
+/** @import { SearchRow, VariantRow } from "../../record.d.ts" */
+
+/** A search, its number among those of the kernel, and the variant that it found.
+ * @typedef {{search: SearchRow, number: number, result: VariantRow, place: number}} Found */
 
 /** @param {App} app */
 export function triedPane(app) {
   const el = h("div", { class: "wb-pane wb-tried-pane", hidden: true });
-  /** @type {SearchRow | null} */
-  let shown = null;
+  /** @type {unknown[]} */
+  let shown = [];
   const update = () => {
-    const search = app.variant()?.search || null;
-    if (search === shown) return; // opened branches stay open while times arrive
-    shown = search;
-    el.hidden = !search;
-    refill(el, search && fold("tried", triedTitle(search), () => triedTree(search)));
+    const searches = searchesOf(app);
+    const facts = searches.flatMap(({ search, result }) => [search, result.name]);
+    // opened branches stay open while times arrive
+    if (facts.length === shown.length && facts.every((fact, i) => fact === shown[i])) return;
+    shown = facts;
+    el.hidden = !searches.length;
+    refill(
+      el,
+      ...searches.map((found) =>
+        fold(
+          `tried ${app.view.kernel} ${found.number}`,
+          triedTitle(found),
+          () => searchBody(app, found),
+          "tried",
+        )
+      ),
+    );
   };
   return { el, update };
 }
 
-/** @param {SearchRow} search */
-function triedTitle({ tried, timed, seconds, speedup, device, predicted, ended }) {
+/** The searches of the kernel, the oldest first. One whose result was deleted is not shown, and the
+ * others keep their numbers.
+ * @param {App} app
+ * @returns {Found[]} */
+function searchesOf(app) {
+  const found = app.record.variants.flatMap((result, place) =>
+    result.kernel === app.view.kernel
+      ? result.searches.map((search) => ({ search, result, place }))
+      : []
+  );
+  found.sort((one, other) => (one.search.when ?? 0) - (other.search.when ?? 0));
+  return found.map((each, i) => ({ ...each, number: i + 1 })).filter(({ result }) =>
+    !result.deleted
+  );
+}
+
+/** @param {Found} found */
+function triedTitle({ search, number, result }) {
+  const { tried, timed, seconds, speedup, device, predicted, ended, budget_s, when } = search;
   const ratio = speedup === null ? "" : `, ${three(speedup)} times as fast as its start`;
   const how = predicted ? "predicted, not run here," : "timed";
-  return `SEARCH on ${device}: ${tried} tried, ${timed} ${how} in ${
-    secondsText(seconds)
-  }${ratio}; ${ended}`;
+  const of = budget_s ? ` of ${secondsText(budget_s)}` : "";
+  return h(
+    "span",
+    {},
+    `search ${number} on ${device}: ${tried} tried, ${timed} ${how} in ${
+      secondsText(seconds)
+    }${of}, best `,
+    recordText(result.name, "", 60),
+    `${ratio}; ${when ? `${dateText(when)}; ` : ""}`,
+    recordText(ended, "", 80),
+  );
+}
+
+/** @param {App} app
+ * @param {Found} found */
+function searchBody(app, { search, number, place, result }) {
+  return h(
+    "div",
+    {},
+    button(app, "select the best", () => goTo(app, place), {
+      name: `best-of-search-${number}`,
+      title: result.name,
+    }),
+    triedTree(search, number),
+  );
 }
 
 /** The tried candidates, by their numbers.
@@ -39,8 +95,10 @@ function triedTitle({ tried, timed, seconds, speedup, device, predicted, ended }
  *   spread: number | null
  * }} Candidate */
 
-/** @param {SearchRow} search */
-function triedTree(search) {
+/**
+ * @param {SearchRow} search
+ * @param {number} ofSearch */
+function triedTree(search, ofSearch) {
   const candidates = search.candidates.map((
     [number, parent, how, seconds, note, spread = null],
   ) => ({ number, parent, how, seconds, note, spread }));
@@ -48,7 +106,7 @@ function triedTree(search) {
   const below = new Map(candidates.map((candidate) => [candidate.number, []]));
   for (const candidate of candidates) below.get(candidate.parent)?.push(candidate);
   const open = new Set(pathTo(candidates, search.best));
-  const tree = walkable("tree", "candidates of the search", {
+  const tree = walkable("tree", `candidates of search ${ofSearch}`, {
     class: "wb-list wb-tried",
     "data-term": "tried",
   });
@@ -58,6 +116,7 @@ function triedTree(search) {
     const children = below.get(candidate.number) ?? [];
     const isOpen = open.has(candidate.number);
     const row = triedRow(
+      `tried-${ofSearch}-${candidate.number}`,
       Boolean(search.predicted),
       candidate,
       level,
@@ -81,7 +140,7 @@ function triedTree(search) {
   };
   tree.addEventListener("keydown", ({ key, target }) => {
     if (!(target instanceof HTMLElement)) return;
-    const number = Number(target.dataset.key?.replace("tried-", ""));
+    const number = Number(target.dataset.key?.split("-")[2]);
     if (key in ACROSS && target.hasAttribute("aria-expanded")) turn(number, key === "ArrowRight");
   });
   fill();
@@ -101,13 +160,14 @@ function pathTo(candidates, best) {
 }
 
 /**
+ * @param {string} key
  * @param {boolean} isPredicted
  * @param {Candidate} candidate
  * @param {number} level
  * @param {number} children
  * @param {boolean} isOpen
  * @param {boolean} isBest */
-function triedRow(isPredicted, candidate, level, children, isOpen, isBest) {
+function triedRow(key, isPredicted, candidate, level, children, isOpen, isBest) {
   const { number, how, seconds, note, spread } = candidate;
   const mark = children ? (isOpen ? "▾" : "▸") : "";
   return h(
@@ -119,7 +179,7 @@ function triedRow(isPredicted, candidate, level, children, isOpen, isBest) {
       "aria-expanded": children ? String(isOpen) : null,
       "aria-selected": String(isBest),
       "data-item": "",
-      "data-key": `tried-${number}`,
+      "data-key": key,
       tabindex: -1,
     },
     h("span", { class: "wb-figure wb-quiet" }, String(number)),
