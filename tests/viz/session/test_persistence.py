@@ -305,6 +305,30 @@ def test_it_is_bounded() -> None:
     assert len(persistence.load(KEY)) == persistence.MOST_ENTRIES
 
 
+def test_what_a_limit_leaves_out_is_said() -> None:
+    rows = record("plain", *["A"] * (persistence.MOST_EDITED + 3), "long", "B")
+    rows.variants[0].name = "plain"
+    count = persistence.MOST_SEARCHES + 1
+    searches = [typed(SEARCH | {"when": n}, SearchRow) for n in range(count)]
+    long = typed(SEARCH | {"when": 99, "ended": "x" * persistence.MOST_SEARCH_BYTES}, SearchRow)
+    rows.variants[-1].searches = [*searches, long]
+    texts = {n + 1: Edited("C", f"int f{n};") for n in range(persistence.MOST_EDITED + 3)}
+    texts[len(texts) + 1] = Edited("C", "x" * persistence.MOST_SOURCE_BYTES)
+    stored = persistence.store(rows, {}, texts)
+    assert persistence.left_out_texts(stored.left_out) == [
+        "1 edited text not saved: longer than 150 kB",
+        "1 log of a search not saved: longer than 100 kB",
+        "3 edited texts not saved: at most 16 are, the latest",
+        "1 log of a search not saved: at most 8 are, the latest",
+    ]
+    assert not stored.left_out.keys() & stored.settled
+    many = record(*[f"o{n}" for n in range(persistence.MOST_ENTRIES + 2)], key="another")
+    left_out = persistence.store(many, {}, {}).left_out
+    (text,) = persistence.left_out_texts(left_out)
+    assert text.startswith(f"2 variants not saved: at most {persistence.MOST_ENTRIES} are")
+    assert persistence.left_out_texts(persistence.store(record("A"), {}, {}).left_out) == []
+
+
 def test_what_was_made_by_hand_stays_before_what_a_search_found() -> None:
     """Also where it is older."""
     rows = record("mine", *[f"o{n}" for n in range(persistence.MOST_ENTRIES)])

@@ -140,7 +140,7 @@ def file_text(ex: Exploration) -> str:
         baselines=[],
         node_phases=columns.phases if any(columns.phases) else [],
         gradients=[saved_gradients(record, places) for record in passes],
-        by_hand=_saved_choices(ex.choices),
+        by_hand=saved_choices(ex.choices),
     )
     if session is not None:
         with session.lock:
@@ -151,7 +151,7 @@ def file_text(ex: Exploration) -> str:
     return to_json(saved)
 
 
-def _saved_choices(choices: HandChoices) -> SavedChoices | None:
+def saved_choices(choices: HandChoices) -> SavedChoices | None:
     """Return the choices but those to store or fuse a value; None if there are no others."""
     if choices == HandChoices(choices.stored):
         return None

@@ -1153,13 +1153,24 @@ export interface RestoringRow {
 }
 
 /**
+ * A plan that an earlier session of the notebook saved: its name, and the number of its
+ * choices by hand. Units: `when` the last one was made, in seconds of the epoch.
+ */
+export interface SavedPlanRow {
+  id: string;
+  choices: number;
+  when: number;
+}
+
+/**
  * Everything that a page shows. `panels` has the section of each panel by its name (null:
  * not built yet). `n` counts the patches of a session, and is missing without one. `origin`
  * says which file the record was loaded from. `saved` counts the variants of the expression
  * that other notebooks saved, and that are not shown; `saved_edits` are words, each on
  * edited texts that are not shown because they failed, or because other rules were off;
- * `restoring` counts those that are being restored (null: none). `ask` is the question that
- * waits for a guess; `left_out` says in words what a saved copy lacks.
+ * `restoring` counts those that are being restored (null: none); `unsaved` are words on what
+ * a limit leaves out of what is saved. `saved_plans` can be made again. `ask` is the
+ * question that waits for a guess; `left_out` says in words what a saved copy lacks.
  */
 export interface PageRecord {
   v: number;
@@ -1191,6 +1202,8 @@ export interface PageRecord {
   saved: number;
   saved_edits: Array<string>;
   restoring: RestoringRow | null;
+  unsaved: Array<string>;
+  saved_plans: Array<SavedPlanRow>;
   baselines: Array<BaselineRow>;
   panels: Record<string, PanelSection | null>;
   n?: number;
@@ -1802,21 +1815,23 @@ export interface DeleteRequest {
 
 /**
  * Show the variants that other notebooks saved of the expression; or the saved edits that
- * the record counts in the words `edits`.
+ * the record counts in the words `edits`; or make a saved `plan` by hand again.
  */
 export interface SavedRequest {
   do: "saved";
   edits?: string;
+  plan?: string;
   id?: number | null;
   record?: number | null;
 }
 
 /**
  * Delete from disk the variants of the expression that other notebooks saved, and that are
- * not shown.
+ * not shown; or a saved `plan` by hand.
  */
 export interface ForgetRequest {
   do: "forget";
+  plan?: string;
   id?: number | null;
   record?: number | null;
 }

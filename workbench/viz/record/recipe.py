@@ -215,6 +215,8 @@ def opening(ex: Exploration, tables: Tables, machine_speeds: Speeds | None) -> P
         saved=0,
         saved_edits=[],
         restoring=None,
+        unsaved=[],
+        saved_plans=[],
         baselines=[],
         panels=dict.fromkeys(sections()),
         origin=bounded(ex.origin.words),

@@ -432,13 +432,23 @@ class RestoringRow(Struct, forbid_unknown_fields=True):
     total: Count
 
 
+class SavedPlanRow(Struct, forbid_unknown_fields=True):
+    """A plan that an earlier session of the notebook saved: its name, and the number of its choices
+    by hand. Units: `when` the last one was made, in seconds of the epoch."""
+
+    id: str
+    choices: Count
+    when: Count
+
+
 class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Everything that a page shows. `panels` has the section of each panel by its name (null: not
     built yet). `n` counts the patches of a session, and is missing without one. `origin` says which
     file the record was loaded from. `saved` counts the variants of the expression that other
     notebooks saved, and that are not shown; `saved_edits` are words, each on edited texts that are
     not shown because they failed, or because other rules were off; `restoring` counts those that
-    are being restored (null: none). `ask` is the question that waits
+    are being restored (null: none); `unsaved` are words on what a limit leaves out of what is
+    saved. `saved_plans` can be made again. `ask` is the question that waits
     for a guess; `left_out` says in words what a saved copy lacks."""
 
     v: int
@@ -470,6 +480,8 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     saved: int
     saved_edits: list[str]
     restoring: RestoringRow | None
+    unsaved: list[str]
+    saved_plans: list[SavedPlanRow]
     baselines: list[BaselineRow]
     panels: dict[str, PanelSection | None]
     n: int | UnsetType = UNSET

@@ -190,14 +190,17 @@ class DeleteRequest(Request, tag="delete"):
 
 class SavedRequest(Request, tag="saved"):
     """Show the variants that other notebooks saved of the expression; or the saved edits that the
-    record counts in the words `edits`."""
+    record counts in the words `edits`; or make a saved `plan` by hand again."""
 
     edits: Text = ""
+    plan: Name = ""
 
 
 class ForgetRequest(Request, tag="forget"):
     """Delete from disk the variants of the expression that other notebooks saved, and that are not
-    shown."""
+    shown; or a saved `plan` by hand."""
+
+    plan: Name = ""
 
 
 class NoteRequest(Request, tag="note"):

@@ -127,6 +127,46 @@ class SavedChoices(Struct, forbid_unknown_fields=True):
             yield from (node, node if over is None else over)
 
 
+class SavedStep(Struct, forbid_unknown_fields=True):
+    """Choices by hand about the values of a plan. `graph` is a digest of the graph that it
+    computes, and `nodes` are the places of the values in it: first those that are `forced`, then
+    those that the other choices are about."""
+
+    graph: str
+    nodes: list[Count]
+    forced: list[bool]
+    by_hand: SavedChoices | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of choices."""
+        others = self.by_hand
+        if others is None:
+            return len(self.forced)
+        of_graph = len(others.recompute) + len(others.split)
+        return len(self.forced) + of_graph + len(others.before) + len(others.in_place)
+
+
+class SavedPlan(Struct, forbid_unknown_fields=True):
+    """A plan by hand of a notebook. Where some choices name values that others make, there are two
+    `steps`: the second is about the plan that the first leads to. `rules_off` are off in the plan,
+    `origins` are digests of the notebooks that have it. Units: `when` the last choice was made, in
+    seconds of the epoch."""
+
+    id: str
+    when: Count
+    steps: list[SavedStep]
+    rules_off: list[str]
+    origins: list[str]
+
+
+class SavedPlans(Struct, forbid_unknown_fields=True):
+    """The file of an expression's plans by hand, each a SavedPlan, read as in SavedVariants."""
+
+    v: Literal[1]
+    plans: list[Any]
+
+
 class SavedExploration(Struct, forbid_unknown_fields=True):
     """The file of an exploration, without the tensors' data; a later format has another `v`.
 

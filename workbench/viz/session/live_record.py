@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Set
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
+from uuid import uuid4
 from weakref import WeakSet
 
 from msgspec import UNSET
@@ -128,6 +129,8 @@ class LiveRecord:
         self.prefetches = prefetches
         self._listeners: WeakSet[Listener] = WeakSet()
         self._patches, self._renewed, self._is_renewing = 0, 0, False
+        self.plan_id = uuid4().hex[:16]
+        """The id under which the choices by hand of this session are saved."""
         self.is_asked_by_code = False
         """Whether code of a cell has made a request since the whole record was last sent."""
         self.sides: dict[int, LiveRecord] = {}
@@ -191,9 +194,9 @@ class LiveRecord:
         """The values that pages asked for last: the next request is often about a part of them."""
         self.watched: int | None = None
         self.before: PreviousPlan | None = None
-        self.saved_key, others = _saved_keys(exploration, self.record)
+        self.saved_key, self.tensors_key = _saved_keys(exploration, self.record)
         self.earlier: dict[persistence.Key, SavedVariant] = {}
-        for key in (others, self.saved_key) if _is_stored(exploration) else ():
+        for key in (self.tensors_key, self.saved_key) if _is_stored(exploration) else ():
             self.earlier |= persistence.load(key)
         self.shows_saved = False
         self.unfit: set[persistence.Key] = set()
@@ -203,6 +206,8 @@ class LiveRecord:
         self.parents: dict[int, str] = {}
         """The parents of restored variants that are not listed yet, by digests of their keys."""
         self._stored: Mapping[persistence.Key, SavedVariant] = self.earlier
+        self.left_out: Mapping[Hashable, persistence.Limit] = {}
+        """What this session would have saved but for a limit."""
 
     # reading and setting
 
@@ -370,7 +375,20 @@ class LiveRecord:
             if not _is_stored(self.recorder.exploration):
                 return
             tried = self.record, self.timings, self.edited
-            self._stored = persistence.store(*tried, self._stored, self.saved_key)
+            stored = persistence.store(*tried, self._stored, self.saved_key)
+            self._stored = stored.variants
+            self.leave_out(stored.left_out, stored.settled)
+
+    def leave_out(
+        self, limits: Mapping[Hashable, persistence.Limit], settled: Set[Hashable]
+    ) -> None:
+        """Add what limits leave out of what is saved, without what is `settled` since, and set the
+        words about it."""
+        rest = {key: each for key, each in self.left_out.items() if key not in settled}
+        self.left_out = {**rest, **limits}
+        texts = persistence.left_out_texts(self.left_out)
+        if texts != self.record.unsaved:
+            self.put(("unsaved",), texts)
 
 
 def _is_stored(ex: Exploration) -> bool:

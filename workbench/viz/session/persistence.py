@@ -1,4 +1,4 @@
-"""Variants saved on disk, and restored when the cell runs again, or Python has restarted.
+"""Variants and plans by hand saved on disk, for when the cell runs again, or Python has restarted.
 
 A JSON file per expression and machine in the cache folder, of the type `SavedVariants`. Opts are
 saved as text, and parsed when they are read. Edited source stays marked as edited, so that it runs
@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
@@ -23,17 +24,17 @@ from msgspec.structs import replace
 
 from workbench.backends.device import Device
 from workbench.base.cache import key_of, read_json, update_json, warn
-from workbench.base.errors import DeviceError
+from workbench.base.errors import DeviceError, plural
 from workbench.base.interrupts import free_lock
 from workbench.base.typed import to_json, typed
 from workbench.edited import IRLevel
 from workbench.measure.speeds import FLOATS
 from workbench.viz.record.about import machine_row
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.schema.saved import SavedEdit, SavedVariant, SavedVariants
+from workbench.viz.schema.saved import SavedEdit, SavedPlan, SavedPlans, SavedVariant, SavedVariants
 from workbench.viz.schema.variant import SearchRow, TimingRow, joined_searches
 
-FOLDER = "variants"
+FOLDER, PLANS_FOLDER = "variants", "plans"
 MOST_ENTRIES = 60
 """Most variants saved of one expression; those that a search found are dropped first, and the
 oldest before others."""
@@ -41,6 +42,10 @@ MOST_EDITED = 16
 """Most saved variants of one expression that are edited source."""
 MOST_SOURCE_BYTES = 150_000
 """Longer edited source is not saved: a file must stay well below the size that can be read."""
+BUILT_IN = ("plain", "auto")
+"""The names of variants that every record has, saved or not."""
+MOST_PLANS = 8
+"""Most plans by hand saved of one expression; the oldest are dropped first."""
 MOST_SEARCHES = 8
 """Most searches saved of one expression; the oldest are dropped first."""
 MOST_ORIGINS = 8
@@ -63,6 +68,32 @@ class Key(NamedTuple):
     source: str = ""
     rules_off: tuple[str, ...] = ()
     plan_off: tuple[str, ...] = ()
+
+
+class Limit(NamedTuple):
+    """A limit of what is saved: the word for what it counts, and what is left out."""
+
+    word: str
+    why: str
+
+
+LONG_EDIT = Limit("edited text", f"longer than {MOST_SOURCE_BYTES // 1000} kB")
+MANY_EDITS = Limit("edited text", f"at most {MOST_EDITED} are, the latest")
+MANY_VARIANTS = Limit(
+    "variant", f"at most {MOST_ENTRIES} are, those of searches last, and the latest of each"
+)
+LONG_SEARCH = Limit("log of a search", f"longer than {MOST_SEARCH_BYTES // 1000} kB")
+MANY_PLANS = Limit("plan by hand", f"at most {MOST_PLANS} are, the latest")
+MANY_SEARCHES = Limit("log of a search", f"at most {MOST_SEARCHES} are, the latest")
+
+
+class Stored(NamedTuple):
+    """What `store` did: the `variants` for its next call, the limits that leave out variants and
+    searches, by their ids, and the ids of those that are saved, or were deleted."""
+
+    variants: Mapping[Key, SavedVariant]
+    left_out: Mapping[Hashable, Limit]
+    settled: Set[Hashable]
 
 
 class SourceText(Protocol):
@@ -105,16 +136,18 @@ def store(
     edited: Mapping[int, SourceText],
     before: Mapping[Key, SavedVariant] = NO_VARIANTS,
     key: str = "",
-) -> dict[Key, SavedVariant]:
+) -> Stored:
     """Save the variants of a record, merged with those that other sessions saved of the same
     expression; `key` names the expression ("": the record's own). Left out are opts in a plan where
-    a rule is off, long edited source, and variants deleted in this record. Without a cache folder
-    nothing is saved.
+    a rule is off, variants deleted in this record, and what is beyond a Limit. Without a cache
+    folder nothing is saved.
 
     `before` is the data that this session last read or stored: other sessions may change a note or
-    pin that this one has left as it was. Return `before` for the next call.
+    pin that this one has left as it was.
     """
-    fresh, name = _entries(record, timings, edited), _name(key or record.key)
+    left_out: dict[Hashable, Limit] = {}
+    settled: set[Hashable] = set()
+    fresh, name = _entries(record, timings, edited, left_out), _name(key or record.key)
     deleted = {
         key_for(record, place, edited.get(place))
         for place, row in enumerate(record.variants) if row.deleted
@@ -124,12 +157,19 @@ def store(
         others, unread = _entries_of(on_disk)
         for each in deleted & others.keys():
             del others[each]
-        entries = _merged(others, fresh, before)
+        entries = _merged(others, fresh, before, left_out)
+        settled.update(entries, (_id_of(k, row) for k, e in entries.items() for row in e.searches))
         return SavedVariants(1, [*_kept(unread), *entries.values()])
 
     with _lock:
         update_json(FOLDER, name, SavedVariants, merged)
-    return {**before, **fresh}
+    return Stored({**before, **fresh}, left_out, settled | deleted)
+
+
+def left_out_texts(left_out: Mapping[Hashable, Limit]) -> list[str]:
+    """Return a text for each limit: how much it leaves out, and why."""
+    counts = Counter(left_out.values())
+    return [f"{plural(n, word)} not saved: {why}" for (word, why), n in counts.items()]
 
 
 def forget(key: str, variants: Collection[Key]) -> None:
@@ -192,20 +232,29 @@ def _digest(device: str, text: str) -> str:
 
 
 def _entries(
-    record: PageRecord, timings: Timings, edited: Mapping[int, SourceText]
+    record: PageRecord,
+    timings: Timings,
+    edited: Mapping[int, SourceText],
+    left_out: dict[Hashable, Limit],
 ) -> dict[Key, SavedVariant]:
     entries: dict[Key, SavedVariant] = {}
     for place, row in enumerate(record.variants):
         source = edited.get(place)
-        is_left_out = source is None and record.without.rules
-        if is_left_out or row.deleted or not _is_short(source):
+        is_of_rules = source is None and record.without.rules
+        if is_of_rules or row.deleted:
             continue
+        key = key_for(record, place, source)
+        if not _is_short(source):
+            left_out[key] = LONG_EDIT
+            continue
+        long = [search for search in row.searches if not _is_small(search)]
+        left_out |= {_id_of(key, search): LONG_SEARCH for search in long}
         entry = SavedVariant(
             kernel=row.kernel,
             opts=row.opts,
             name=row.name,
             note=row.note,
-            searches=list(filter(_is_small, row.searches)),
+            searches=[search for search in row.searches if search not in long],
             pinned=record.pinned == place,
             timings={d: t for (v, d), t in timings.items() if v == place},
             when=row.when or int(time.time()),
@@ -217,12 +266,17 @@ def _entries(
         if source is not None:
             edit = SavedEdit(source.device, source.text, row.check, row.error, source.level)
             entry = replace(entry, edited=edit)
-        entries[key_for(record, place, source)] = entry
+        entries[key] = entry
     return entries
 
 
 def _is_short(source: SourceText | None) -> bool:
     return source is None or len(json.dumps(source.text)) <= MOST_SOURCE_BYTES
+
+
+def _id_of(key: Key, search: SearchRow) -> Hashable:
+    """Return the id of a search that found a variant."""
+    return key, search.when, search.tried, search.seconds
 
 
 def _is_small(search: SearchRow) -> bool:
@@ -233,6 +287,7 @@ def _merged(
     on_disk: Mapping[Key, SavedVariant],
     fresh: Mapping[Key, SavedVariant],
     before: Mapping[Key, SavedVariant],
+    left_out: dict[Hashable, Limit],
 ) -> dict[Key, SavedVariant]:
     is_pinned_here = any(
         entry.pinned is not before.get(key, UNKNOWN).pinned for key, entry in fresh.items()
@@ -257,8 +312,13 @@ def _merged(
     youngest = sorted(merged, key=lambda k: (bool(merged[k].searches), -merged[k].when))
     edited = [key for key in youngest if key.source][:MOST_EDITED]
     remaining = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]
+    for key in youngest:
+        if key not in remaining and merged[key].name not in BUILT_IN:
+            left_out[key] = MANY_EDITS if key.source and key not in edited else MANY_VARIANTS
     searches = [(key, row) for key in remaining for row in merged[key].searches]
-    latest = sorted(searches, key=lambda each: -each[1].when)[:MOST_SEARCHES]
+    by_date = sorted(searches, key=lambda each: -each[1].when)
+    latest, older = by_date[:MOST_SEARCHES], by_date[MOST_SEARCHES:]
+    left_out |= {_id_of(key, row): MANY_SEARCHES for key, row in older}
     for key in remaining:
         saved = [row for other, row in latest if other == key]
         merged[key] = replace(merged[key], searches=joined_searches(saved, []))
@@ -270,6 +330,66 @@ def _with_check(edit: SavedEdit | None, stored: SavedEdit | None) -> SavedEdit |
     if edit is None or stored is None or edit.check is not None:
         return edit
     return replace(edit, check=stored.check)
+
+
+# plans by hand, in a file of their own
+
+
+def load_plans(key: str) -> list[SavedPlan]:
+    """Return the plans by hand saved of an expression, the oldest first. A warning counts those
+    that cannot be read, which stay saved."""
+    name = _name(key)
+    plans, unread = _plans_of(read_json(PLANS_FOLDER, name, SavedPlans))
+    if unread:
+        what = f"{len(unread)} of the plans by hand in {name} cannot be read"
+        warn(f"{what} ({unread[0][1]}); going on without")
+    return plans
+
+
+def store_plan(key: str, plan: SavedPlan) -> Mapping[Hashable, Limit]:
+    """Save a plan by hand of an expression, instead of the one of the same id and of those with the
+    same choices. Return the limits that leave out others, by their ids."""
+    left_out: dict[Hashable, Limit] = {}
+
+    def merged(on_disk: SavedPlans | None) -> SavedPlans:
+        others, unread = _plans_of(on_disk)
+        same = [each for each in others if _is_same_plan(each, plan)]
+        origins = _recent([*(o for each in same for o in each.origins), *plan.origins])
+        rest = [each for each in others if each not in same and each.id != plan.id]
+        plans = [*rest, replace(plan, origins=origins)]
+        left_out.update({each.id: MANY_PLANS for each in plans[:-MOST_PLANS]})
+        return SavedPlans(1, [*_kept(unread), *plans[-MOST_PLANS:]])
+
+    with _lock:
+        update_json(PLANS_FOLDER, _name(key), SavedPlans, merged)
+    return left_out
+
+
+def _is_same_plan(one: SavedPlan, other: SavedPlan) -> bool:
+    """Whether two plans are made by the same choices."""
+    return (one.steps, one.rules_off) == (other.steps, other.rules_off)
+
+
+def forget_plan(key: str, plan_id: str) -> None:
+    """Delete a saved plan by hand of an expression, if it is there."""
+
+    def without(on_disk: SavedPlans | None) -> SavedPlans:
+        plans, unread = _plans_of(on_disk)
+        return SavedPlans(1, [*_kept(unread), *(each for each in plans if each.id != plan_id)])
+
+    with _lock:
+        update_json(PLANS_FOLDER, _name(key), SavedPlans, without)
+
+
+def _plans_of(saved: SavedPlans | None) -> tuple[list[SavedPlan], list[tuple[Any, str]]]:
+    """Return the plans of a file, and the rows that cannot be read, each with the reason."""
+    plans, unread = [], []
+    for row in () if saved is None else saved.plans:
+        try:
+            plans.append(typed(row, SavedPlan))
+        except ValueError as error:
+            unread.append((row, str(error)))
+    return plans, unread
 
 
 # reading

@@ -89,7 +89,7 @@ QUICK: dict[str, Callable[..., Any]] = {
 }
 """Requests that are answered at once: they run no kernel in the worker."""
 LONG: dict[str, Callable[..., Any]] = {
-    "saved": lambda session, edits: session.show_saved(edits),
+    "saved": lambda session, edits, plan: session.show_saved(edits, plan),
     "measure": measurement.measure,
     "check": edits.check,
     "compile": edits.compile_source,
@@ -158,6 +158,7 @@ class Session(LiveRecord):
         for variant in range(len(self.kernels)):
             variants.adopt(self, variant)
         variant_transfer.count(self)
+        hand_choices.list_saved(self)
         self.recorder.patch()  # dropped: the page gets the whole record, which has these changes
         self.record.n = self._patches
 
@@ -229,11 +230,14 @@ class Session(LiveRecord):
         """
         ex = self.recorder.exploration
         if node is None:
-            return self.reopen(ex.planned_again(NOTHING_BY_HAND, ex.rules_off))
-        target = self.recorder.node(node)
-        values = [self.recorder.node(other) for other in others]
-        choice = hand_choices.arguments(kind, target, store, values, parts, undo)
-        return self.reopen(ex.replan(**choice), ex.originals.get(target, target))
+            reply = self.reopen(ex.planned_again(NOTHING_BY_HAND, ex.rules_off))
+        else:
+            target = self.recorder.node(node)
+            values = [self.recorder.node(other) for other in others]
+            choice = hand_choices.arguments(kind, target, store, values, parts, undo)
+            reply = self.reopen(ex.replan(**choice), ex.originals.get(target, target))
+        hand_choices.save(self)
+        return reply
 
     def reopen(self, planned: Exploration, target: UOp | None = None) -> PatchCount:
         """Replace the exploration by `planned`, one of the same tensors, compare both plans, and
@@ -268,12 +272,17 @@ class Session(LiveRecord):
             return RuleReply(n=self.reopen(result).n)
         return result
 
-    def show_saved(self, edits: str) -> NoResult:
+    def show_saved(self, edits: str, plan: str) -> NoResult:
         """Show the variants that other notebooks saved; or the saved edits that the record counts
-        in the words `edits`, in the plan that they are of.
+        in the words `edits`, in the plan that they are of; or make the saved `plan` by hand again.
 
-        Errors: WorkbenchError for edits that are not saved, or do not fit this expression.
+        Errors: WorkbenchError for what is not saved, or does not fit this expression.
         """
+        if plan:
+            made = hand_choices.saved_exploration(self, plan)
+            self.plan_id = plan  # the next choice changes this plan
+            self.reopen(made)
+            return NoResult()
         if not edits:
             return variant_transfer.show(self)
         ex, keys = self.recorder.exploration, variant_transfer.edits_of(self, edits)

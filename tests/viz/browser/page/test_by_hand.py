@@ -83,3 +83,39 @@ def test_the_plans_before_and_now_are_seen_whole_and_undo_is_in_the_same_scroll(
         assert sizes == [[], []]
         page.click("[data-key=replan-undo]")
         assert page.faults == []
+
+
+def test_a_saved_plan_is_made_again_by_a_click_and_limits_are_said(
+    browser: Any, tmp_path: Path, nothing_saved: Path
+) -> None:
+    """Nothing is planned again before it."""
+
+    def explored() -> Session:
+        e = Tensor(A).realize().exp()
+        session = Session(explore(e.sum(1) * 2, (e + 1).contiguous()))
+        session.complete()
+        return session
+
+    session = explored()
+    node = next(d.node for d in session.record.plan.decisions if d.value.startswith("sum"))
+    made = {"id": 1, "do": "replan", "node": node, "kind": "split", "parts": 4}
+    assert session.handle(made).ok
+    session = explored()
+    session.put(("unsaved",), ["3 variants not saved: at most 60 are"])
+    with LivePage(browser, tmp_path, session) as live:
+        page = live.page
+        row = page.locator(".wb-results .wb-buttons", has_text="your plan of before")
+        expect(row).to_contain_text("1 choice by hand")
+        expect(page.locator(".wb-results")).to_contain_text("3 variants not saved: at most 60 are")
+        assert not session.recorder.exploration.choices
+        page.click("[data-key=apply-plan-0]")
+        live.answer("saved")
+        expect(row).to_have_count(0)
+        assert len(session.recorder.exploration.choices.parts) == 1
+        assert "wb-error" not in page.inner_html(".wb-results")
+    session = explored()
+    with LivePage(browser, tmp_path, session) as live:
+        live.page.click("[data-key=forget-plan-0]")
+        live.answer("forget")
+        expect(live.page.locator("[data-key=forget-plan-0]")).to_have_count(0)
+    assert explored().record.saved_plans == []

@@ -71,3 +71,20 @@ def test_what_other_notebooks_saved_can_be_forgotten(monkeypatch: pytest.MonkeyP
         assert names(session) == ["UNROLL r0 2", "auto", "plain"]
     opts = {key.opts for key in persistence.load(session.record.key)}
     assert ('UNROLL("r0", 2)',) in opts and ('UPCAST("g1", 4)',) not in opts
+
+
+def test_a_page_says_what_a_limit_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the reader deletes it, or there is room again."""
+    monkeypatch.setattr(persistence, "MOST_ENTRIES", 3)  # with the plain one
+    with session_of(matmul()) as session:
+        page = Page(session)
+        done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+        assert page.record["unsaved"] == []
+        second = done(session, "apply", variant=0, opt='UPCAST("g1", 2)')["variant"]
+        done(session, "apply", variant=0, opt='UNROLL("r0", 2)')
+        session.send_changes()
+        (text,) = page.record["unsaved"]
+        assert text.startswith("1 variant not saved: at most")
+        done(session, "delete", variants=[second])
+        session.send_changes()
+        assert page.record["unsaved"] == []

@@ -2,29 +2,41 @@
 
 A prediction is of the whole plan with the choice: its kernels, the sum of their predicted times
 with the default opts, and the most memory that it holds. Each offer plans again, so the page asks
-for them when a value is picked.
+for them when a value is picked. The choices of a session are saved; the next one makes them again
+on request.
+
+Sections: The choices about a value; Plans by hand of earlier sessions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
+from workbench.execution.memory_plan import without_detach
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Memo
-from workbench.ir.schedule.by_hand import readers_of, stored_by
+from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices, readers_of, stored_by
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.planned import planned
+from workbench.viz.files.files import loaded_choices, saved_choices
 from workbench.viz.model.title import value_title
 from workbench.viz.model.words import kernel_number
+from workbench.viz.record.about import expression_key
 from workbench.viz.record.variants import cost_rows
 from workbench.viz.schema.messages import ChoiceOffer, OfferedChoices, PlanForecast
 from workbench.viz.schema.plan import HandKind
+from workbench.viz.schema.record import SavedPlanRow
+from workbench.viz.schema.saved import SavedPlan, SavedStep
+from workbench.viz.session import persistence
 from workbench.viz.session.handlers import variants
 from workbench.viz.session.live_record import LiveRecord
 
@@ -146,7 +158,8 @@ def _predicted_s(session: LiveRecord, kernel: Kernel) -> float | None:
     return _predicted.value((kernel.original, kernel.rules_off, session.device), predict)
 
 
-# the choices about a value
+# --------------------------------------------------------------------------------------------------
+# The choices about a value.
 
 
 def _choices(ex: Exploration, node: UOp) -> Iterator[_Choice]:
@@ -244,3 +257,124 @@ def _of_memory(ex: Exploration, node: UOp, item: ScheduleItem) -> Iterator[_Choi
             yield _Choice(
                 "in_place", f"write it over {value_title(value, ex.lines)}", node, others=(value,)
             )
+
+
+# --------------------------------------------------------------------------------------------------
+# Plans by hand of earlier sessions. Values are named by their places in the graph that a plan
+# without these choices computes, and a digest of that graph says whether it is still the same.
+
+BY_ITSELF = "the choices have to be made anew"
+
+
+def save(session: LiveRecord) -> None:
+    """Save the choices by hand of the present plan for the next session, or delete what was saved
+    if all were undone. Those of a plan that was loaded from a file stay in that file."""
+    ex = session.recorder.exploration
+    if ex.origin.words:
+        return
+    if not ex.choices:
+        persistence.forget_plan(session.tensors_key, session.plan_id)
+        return
+    steps = _saved_steps(ex)
+    if steps:
+        now, origins = int(time.time()), [persistence.origin()]
+        plan = SavedPlan(session.plan_id, now, steps, list(ex.rules_off), origins)
+        left_out = persistence.store_plan(session.tensors_key, plan)
+        with session.lock:
+            session.leave_out(left_out, set())
+
+
+def list_saved(session: LiveRecord) -> None:
+    """List the plans by hand that earlier sessions of this notebook saved of the expression, with
+    the present rules."""
+    rows = [
+        SavedPlanRow(plan.id, sum(step.count for step in plan.steps), plan.when)
+        for plan in _saved_plans(session)
+    ]
+    if rows != session.record.saved_plans:
+        session.put(("saved_plans",), rows)
+
+
+def forget(session: LiveRecord, plan_id: str) -> None:
+    """Delete a saved plan by hand."""
+    persistence.forget_plan(session.tensors_key, plan_id)
+    list_saved(session)
+
+
+def saved_exploration(session: LiveRecord, plan_id: str) -> Exploration:
+    """Return the exploration with the choices by hand of a saved plan. Errors: WorkbenchError if it
+    is not saved any more, is about another graph, or is not possible."""
+    ex = session.recorder.exploration
+    plan = next((each for each in _saved_plans(session) if each.id == plan_id), None)
+    if plan is None:
+        because = "it is made, or was deleted"
+        raise WorkbenchError("this plan is not among the saved ones", because)
+    choices = NOTHING_BY_HAND
+    for step in plan.steps:
+        graph, nodes = _graph_with(ex, choices)
+        if graph != step.graph or any(place >= len(nodes) for place in step.nodes):
+            because = "the graph of these tensors is planned from another form now"
+            raise WorkbenchError("cannot make this plan again", because, BY_ITSELF)
+        values = [nodes[place] for place in step.nodes]
+        forced = dict(zip(values, step.forced, strict=False))
+        try:
+            made = loaded_choices(forced, step.by_hand, values)
+        except LookupError:
+            because = "a choice is about a value that is not saved with it"
+            raise WorkbenchError("cannot make this plan again", because, BY_ITSELF) from None
+        if choices:
+            made = replace(made, recomputed=choices.recomputed, parts=choices.parts)
+        choices = made
+    return ex.planned_again(choices, ex.rules_off)
+
+
+def _saved_plans(session: LiveRecord) -> list[SavedPlan]:
+    ex = session.recorder.exploration
+    if ex.origin.words:
+        return []
+    return [
+        plan
+        for plan in persistence.load_plans(session.tensors_key)
+        if session.shows_saved or persistence.origin() in plan.origins
+        if tuple(plan.rules_off) == ex.rules_off
+        if not (ex.choices and plan.id == session.plan_id)
+    ]
+
+
+def _saved_steps(ex: Exploration) -> list[SavedStep]:
+    """Return the choices of an exploration, as `replan_calls` makes them: two steps if some are
+    about values that others make. [] if a value has no place."""
+    choices, steps, before = ex.choices, list[SavedStep](), NOTHING_BY_HAND
+    graph, nodes = _graph_with(ex, before)
+    places = _places(nodes)
+    if choices.of_graph and not all(node in places for node in choices.nodes):
+        steps += _step(choices.of_graph, graph, places)
+        graph, nodes = _graph_with(ex, choices.of_graph)
+        places = _places(nodes)
+        choices = replace(choices, recomputed={}, parts={})
+        if not steps:
+            return []
+    last = _step(choices, graph, places) if choices else []
+    return [*steps, *last] if last or not choices else []
+
+
+def _step(choices: HandChoices, graph: str, places: Mapping[UOp, int]) -> list[SavedStep]:
+    if not all(node in places for node in choices.nodes):
+        return []
+    nodes, forced = [places[node] for node in choices.nodes], list(choices.stored.values())
+    return [SavedStep(graph, nodes, forced, saved_choices(choices))]
+
+
+def _places(nodes: Sequence[UOp]) -> dict[UOp, int]:
+    """Return the first place of each value."""
+    return {node: place for place, node in reversed([*enumerate(nodes)])}
+
+
+def _graph_with(ex: Exploration, choices: HandChoices) -> tuple[str, list[UOp]]:
+    """Return a digest of the graph that a plan with these choices computes, and the values that
+    choices about each of its nodes are about."""
+    with unobserved():
+        plan = planned(ex.expression, choices, ex.rules_off, on=ex.on)
+    nodes = UOp.sink(*plan.outputs).toposort()
+    digest = expression_key(without_detach(plan.outputs))
+    return digest, [plan.originals.get(node, node) for node in nodes]

@@ -22,6 +22,7 @@ from workbench.viz.schema.record import RestoringRow
 from workbench.viz.schema.saved import SavedEdit, SavedVariant
 from workbench.viz.schema.variant import CheckRow, TimingRow, joined_searches
 from workbench.viz.session import persistence
+from workbench.viz.session.handlers import hand_choices
 from workbench.viz.session.handlers.variants import (
     RESERVED,
     adopt,
@@ -241,9 +242,13 @@ def edits_of(session: LiveRecord, words: str) -> list[persistence.Key]:
     return keys
 
 
-def forget(session: LiveRecord) -> NoResult:
-    """Delete from disk the variants that other notebooks saved, unless they are shown."""
+def forget(session: LiveRecord, plan: str) -> NoResult:
+    """Delete from disk the variants that other notebooks saved, unless they are shown; or a plan by
+    hand."""
     with session.lock:
+        if plan:
+            hand_choices.forget(session, plan)
+            return NoResult()
         keys = _others(session)
         persistence.forget(session.saved_key, keys)
         for key in keys:

@@ -12,7 +12,9 @@ import {
   deletedVariants,
   otherDevices,
   savedEdits,
+  savedPlans,
   savedVariants,
+  unsavedLines,
   variantTree,
 } from "./variant_tree.js";
 
@@ -38,6 +40,8 @@ function resultsPane(app) {
       otherDevices(app),
       savedVariants(app),
       savedEdits(app),
+      savedPlans(app),
+      unsavedLines(app),
       deletedVariants(app),
       baselineRows(app),
       emulated(app),

@@ -163,6 +163,44 @@ export function savedEdits(app) {
   return h("div", {}, ...rows);
 }
 
+/** The plans by hand of earlier sessions, to be made again on request.
+ * @param {App} app */
+export function savedPlans(app) {
+  const { saved_plans: plans } = app.record;
+  if (!plans.length || !canAsk(app)) return null;
+  const rows = plans.map(({ id, choices, when }, i) =>
+    h(
+      "div",
+      { class: "wb-buttons" },
+      h(
+        "span",
+        { class: "wb-quiet wb-small", "data-term": "by hand" },
+        `your plan of before (${dateText(when)}): ${plural(choices, "choice")} by hand`,
+      ),
+      button(app, "apply again", () => act(app, "results", { do: "saved", plan: id }), {
+        python: true,
+        name: `apply-plan-${i}`,
+        title: "plan again with these choices, and compare both plans",
+      }),
+      button(app, "forget", () => act(app, "results", { do: "forget", plan: id }), {
+        python: true,
+        name: `forget-plan-${i}`,
+        title: "deletes the saved choices",
+      }),
+    )
+  );
+  return h("div", {}, ...rows);
+}
+
+/** What limits leave out of what is saved for the next session.
+ * @param {App} app */
+export function unsavedLines(app) {
+  const { unsaved } = app.record;
+  if (!unsaved.length || !canAsk(app)) return null;
+  const lines = unsaved.map((text) => h("div", { class: "wb-quiet wb-small" }, text));
+  return h("div", { role: "status" }, ...lines);
+}
+
 /** The name of a variant in the tree: below its parent only the opts that it adds.
  * @param {App} app
  * @param {VariantRow} variant */
