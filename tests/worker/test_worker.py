@@ -138,6 +138,35 @@ def test_an_answer_that_depends_on_memory_outside_is_wrong(worker: Worker, kerne
 
 
 @NEEDS_C
+def test_the_line_of_an_access_outside_is_named(worker: Worker, kernel: Kernel) -> None:
+    """Of single elements, of lanes, and in an index; it is that of the edited text."""
+    source = kernel.compile("C").source
+    begin = source.index("for (long g0")
+    line = source.count("\n", 0, begin) + 2
+    lanes = "typedef float pair __attribute__((vector_size(8), aligned(4), may_alias));"
+
+    def where(text: str) -> Any:
+        task = {"do": "where", "data": hold(worker, kernel), "kernel": sent(kernel, text, "C")}
+        return worker.ask(task)["where"]
+
+    for statement, says in (
+        ("p0[24] = 1;", "p0[24]"),
+        ("p0[-1] = p1[0]; // p1[", "p0[-1]"),
+        ("p0[(long)p1[0] * 0 + 25] = 1;", "p0[25]"),
+        ("*(pair *)&p0[23] = (pair){1, 2};", "p0[23]"),
+        ("p0[1L << 40] = 1;", f"p0[{1 << 40}]"),
+    ):
+        text = f"{source[:begin]}{lanes}\n{statement}\n{source[begin:]}"
+        assert where(text) == f"line {line}: {says} is outside of its 24 elements"
+    last = source.count("\n", 0, source.index("p1[", begin)) + 2
+    moved = f"{source[:begin]}p1 = p1 + 600;\n{source[begin:]}"
+    assert where(moved).startswith(f"line {last}: p1[600] is outside")
+    assert where(source) == ""
+    with pytest.raises(WorkerEnded):
+        where(inside(kernel, "*(volatile int *)8 = 1;"))
+
+
+@NEEDS_C
 def test_a_crash_is_told_and_the_next_task_works(worker: Worker, kernel: Kernel) -> None:
     with pytest.raises(WorkerEnded) as caught:
         check(worker, kernel, inside(kernel, "*(volatile int *)8 = 1;"))

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.memory import Buffer, Memory
-from workbench.backends.program.text import Declaration, Language, Source
+from workbench.backends.program.text import CheckedText, Declaration, Language, Source
 from workbench.base.errors import DeviceError
 from workbench.base.installation import install_command, is_installed
 from workbench.base.interrupts import once
@@ -257,6 +257,11 @@ class DeviceInfo(ABC):
         """Return the name and the arguments of the function in a user's text, on a device that
         `takes_text`. Errors: ParseError."""
         raise NotImplementedError
+
+    def bounds_checked(self, text: str, sizes: Sequence[int]) -> CheckedText | None:
+        """Return edited text with bounds checks, for arguments of so many elements, by slot; None
+        on a device that has none."""
+        return None
 
     def framed(self, kernel: UOp) -> Source:
         """Return the Source of an EXTERN, a kernel that a user wrote as text, on such a device."""

@@ -42,6 +42,8 @@ DEATH_HINTS = {
     "SIGKILL": "close what holds much memory, and run it again",
 }
 """Hints for signals that end a worker."""
+CRASHED = "the program crashed"
+"""The error of a program that ended its worker by itself."""
 Row = Head
 Progress = Callable[[Row], None]
 MODULE = "workbench.worker.process"
@@ -233,5 +235,5 @@ def _crashed(ending: Ending) -> WorkerEnded:
     if name == "SIGKILL":  # not an error of the program
         how += ", by the system, as it does when memory runs out, or by a user"
     because = f"{how}: {ending.last_line}" if ending.last_line else how
-    what = "the program was killed" if name == "SIGKILL" else "the program crashed"
+    what = "the program was killed" if name == "SIGKILL" else CRASHED
     return WorkerEnded(what, because, DEATH_HINTS.get(name, ""))

@@ -89,6 +89,7 @@ def _do(server: WorkerServer, connection: Connection, head: dict[str, Any]) -> N
     tasks = {
         "measure": server.measure,
         "check": server.check,
+        "where": server.where,
         "compile": server.compile,
         "passes": server.passes,
         "benchmark": server.benchmark,

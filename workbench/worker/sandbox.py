@@ -18,7 +18,7 @@ import numpy as np
 from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
-from workbench.backends.program.text import Source, slots_of
+from workbench.backends.program.text import OUTSIDE, Source, slots_of
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.files import Unpicklable
 from workbench.base.interrupts import free_lock, once
@@ -185,6 +185,7 @@ class SandboxedBuffer:
     def __init__(self, original: Buffer, device: str):
         self._original, strip = original, STRIP_BYTES // max(1, original.dtype.itemsize)
         self._whole = Buffer(device, original.dtype, original.size + 2 * strip)
+        self._front_bytes = strip * original.dtype.itemsize
         self._fill = FILL_OF_FLOATS if original.dtype.is_float else FILL
         self.buffer = self._whole.window(strip, original.size)
         self.renew()
@@ -195,6 +196,12 @@ class SandboxedBuffer:
         fill = self._fill ^ 0xFF if other_strips else self._fill
         self._whole.copy_in(np.full(self._whole.nbytes, fill, np.uint8))
         self.buffer.copy_from(self._original)
+
+    def noted(self) -> tuple[int, int] | None:
+        """Return the line and the index of the access outside of the buffer that a text with bounds
+        checks has noted in front of it (None: none)."""
+        note = self._bytes()[: self._front_bytes][-24:].view(np.int64)
+        return (int(note[1]), int(note[2])) if note[0] == OUTSIDE else None
 
     def spoilt(self, name: str, is_output: bool) -> str:
         """Return a text about a write outside of the buffer, or to an input; "" for none. `name`

@@ -175,9 +175,9 @@ class WorkerServer:
 
     def check(self, task: Row) -> Row:
         """Return whether a kernel's answer is that of "original", the un-optimised kernel, which is
-        interpreted. Without "original", return its "outputs" as "blobs", and texts about what it
-        writes to other memory ("problem") and reads there ("reads"; of edited source). "silent_s",
-        which may be left out, limits its run."""
+        interpreted. Without "original", return its "outputs" as "blobs", texts about what it writes
+        to other memory ("problem") and reads there ("reads"; of edited source), and whether it may
+        run again ("is_quick"). "silent_s", which may be left out, limits its run."""
         originals = self._data[task["data"]].buffers
         original = parsed(task["original"]) if "original" in task else None
         slots = task["outputs"] if original is None else original.outputs
@@ -198,7 +198,8 @@ class WorkerServer:
         reads = _read_outside(run, guards, slots) if is_again else ""
         if original is None:
             outputs = [buffers[slot].to_numpy().view(np.uint8).data for slot in slots]
-            return {"problem": problem, "blobs": outputs, "reads": reads}
+            is_quick = seconds < MOST_AGAIN_S
+            return {"problem": problem, "blobs": outputs, "reads": reads, "is_quick": is_quick}
         if problem:
             return {"ok": False, "text": f"WRONG: the program {problem}"}
         inputs = arrays(originals, slots)
@@ -206,6 +207,28 @@ class WorkerServer:
         outcome = checking.check(original, slots, inputs, actual)
         ok, text = judged(bool(outcome.ok), str(outcome), reads)
         return {"ok": ok, "text": text}
+
+    def where(self, task: Row) -> Row:
+        """Return where a kernel accesses other memory than its own, in words ("": not known): its
+        edited source runs again, with bounds checks. The fields are those of `check`."""
+        kernel, buffers = task["kernel"], self._data[task["data"]].buffers
+        device, sizes = Device.canonical(kernel["device"]), [b.size for b in buffers]
+        checked = Device[device].bounds_checked(kernel["source"], sizes)
+        if checked is None:
+            return {"where": ""}
+        guards = [SandboxedBuffer(b, device) for b in buffers]
+        self._continue(0, 1, "looking for the line", task.get("silent_s"))
+        with suppress(WorkbenchError):  # checks that do not compile, such as in another function
+            _, run = bind({**kernel, "source": checked.text}, [guard.buffer for guard in guards])
+            run()
+        texts = []
+        for slot, name in sorted(checked.names.items()):
+            note = guards[slot].noted()
+            if note is not None:
+                line, index = note
+                outside = f"is outside of its {sizes[slot]:,} elements"
+                texts.append(f"line {line}: {name}[{index}] {outside}")
+        return {"where": " and ".join(texts)}
 
     def compile(self, task: Row) -> Row:
         """Return the machine code of a kernel, which does not run: its lines, each with its line of

@@ -41,8 +41,29 @@ def test_edited_source_is_a_variant(session: Session) -> None:
     gone = done(session, "edit", variant=0, language="C", text=crash)["variant"]
     assert plain(session.row(gone))["error"]["what"] == "the program crashed"
     assert plain(session.row(gone))["timing"] is None and plain(session.row(gone))["check"] is None
+    far = text.replace("float *p0 = args[0];", "float *p0 = args[0]; p0[1L << 40] = 1;")
+    gone = done(session, "edit", variant=0, language="C", text=far)["variant"]
+    line = far[: far.index("1L <<")].count("\n") + 1
+    because = plain(session.row(gone))["error"]["because"]
+    assert f"(line {line}: p0[{1 << 40}] is outside of its " in because
     assert session.jobs.worker.pid == pid, "each ran in a process of its own"
     assert plain(session.row(0))["timing"], "the one it was made from is timed beside it"
+
+
+@NEEDS_C
+@pytest.mark.parametrize("index", [255, 1 << 17])
+def test_a_verdict_begins_with_the_line_that_reads_outside(session: Session, index: int) -> None:
+    """Also where it reads beyond the memory around the buffers, of which no strip tells."""
+    text = "\n".join(plain(session.row(0))["code"][0]["lines"])
+    end = text.rindex("}")
+    reads = f"{text[:end]}  p0[0] += p1[{index}] + 1;\n}}"
+    bad = done(session, "edit", variant=0, language="C", text=reads)["variant"]
+    line = text[:end].count("\n") + 1
+    row, says = plain(session.row(bad)), f"line {line}: p1[{index}] is outside of its "
+    if row["error"]:  # where no memory is mapped
+        assert f"({says}" in row["error"]["because"]
+    else:
+        assert row["check"]["text"].startswith(f"WRONG: {says}")
 
 
 def test_only_what_can_abort_gets_a_process_of_its_own(

@@ -20,6 +20,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from workbench.backends.c.bounds_checks import bounds_checked
 from workbench.backends.c.c_dialect import C_LANGUAGE, C
 from workbench.backends.compilers.child import LIMIT_S, run_compiler
 from workbench.backends.compilers.compilers import zig_command, zig_environment
@@ -30,6 +31,7 @@ from workbench.backends.native.machine import CPU_WITHOUT, MISCOMPILED, features
 from workbench.backends.native.processor import Processor, compiled_target, processor_target
 from workbench.backends.native.program import AsmLine, NativeProgram, readable
 from workbench.backends.program.text import (
+    CheckedText,
     Declaration,
     DeclaredArgument,
     Source,
@@ -93,6 +95,9 @@ class CDevice(Processor):
 
     def declaration(self, text: str) -> Declaration:
         return declaration(text)
+
+    def bounds_checked(self, text: str, sizes: Sequence[int]) -> CheckedText:
+        return bounds_checked(text, sizes)
 
     def framed(self, kernel: UOp) -> Source:
         return framed(kernel)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -375,6 +375,19 @@ class Declaration(NamedTuple):
 
     name: str
     arguments: tuple[DeclaredArgument, ...]
+
+
+OUTSIDE = 0x776F726B62656E63
+"""The mark of a note that a CheckedText writes in front of a buffer: three integers of 8 bytes, the
+last of which ends where the buffer begins: the mark, the line, and the index outside."""
+
+
+class CheckedText(NamedTuple):
+    """A kernel's text with bounds checks, and the names of the arguments that it checks, by slot.
+    The lines are those of the text before."""
+
+    text: str
+    names: Mapping[int, str]
 
 
 class CopiedArgument(NamedTuple):

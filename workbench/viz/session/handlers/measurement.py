@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 import numpy as np
 from msgspec import Struct
@@ -30,7 +30,7 @@ from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import run_name, spread_text, timing_row
 from workbench.worker.benchmark import SETTLED
 from workbench.worker.candidate import row_of
-from workbench.worker.client import TaskStopped, Worker
+from workbench.worker.client import CRASHED, TaskStopped, Worker, WorkerEnded
 from workbench.worker.rows import Row
 from workbench.worker.sandbox import judged
 
@@ -120,7 +120,6 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
     with unobserved():
         check = kernel.data.check_run(kernel.original, data_device(kernel))
     key = f"{session.number}-{session.row(variant).kernel}-check"
-    worker.hold(key, lambda: [(b, s in slots) for s, b in enumerate(check.buffers)])
     task = {
         "do": "check",
         "kernel": candidate,
@@ -128,7 +127,26 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
         "data": key,
         "silent_s": _first_run_limit_s(session, [variant]),
     }
-    outcome = _outcome(check, slots, ask(session, worker, task, "check"))
+
+    def asked(do: str) -> Row:
+        worker.hold(key, lambda: [(b, s in slots) for s, b in enumerate(check.buffers)])
+        return ask(session, worker, {**task, "do": do}, "check")
+
+    def where() -> str:
+        with suppress(WorkbenchError):  # it may crash
+            return str(asked("where")["where"])
+        return ""
+
+    is_text = candidate["source"] is not None
+    try:
+        reply = asked("check")
+    except WorkerEnded as error:
+        place = where() if error.what == CRASHED and is_text else ""
+        error.because += f" ({place})" if place else ""
+        raise
+    outcome = _outcome(check, slots, reply)
+    if is_text and not outcome.ok and reply["is_quick"] and (place := where()):
+        outcome = CheckRow(False, f"WRONG: {place}; {outcome.text.removeprefix('WRONG: ')}")
     with session.lock:
         session.checks[variant, candidate["device"]] = outcome
         if is_shown(session, variant, candidate):
