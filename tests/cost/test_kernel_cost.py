@@ -129,3 +129,47 @@ def test_a_reason_with_equal_bytes_names_their_rate() -> None:
         for s in (2.0**-10, 2.0**-11)
     )
     assert change(slow, fast, TARGET) == "from L2: 1 MiB at 1.07 -> 2.15 GB/s"
+
+
+def test_a_tile_that_is_read_again_moves_all_that_is_read() -> None:
+    """A tile in scratch is written once, and read for each block of rows."""
+    small = replace(TARGET, caches=(("L1", 4096), *TARGET.caches[1:]))
+    opts = (
+        upcast("g1", 16),
+        upcast("g0", 4),
+        Opt(OptOps.ORDER, "g1", "g0"),
+        Opt(OptOps.STAGE, "g1", 2),
+    )
+    kernel = applied(kernel_of(array(128, 128) @ array(128, 128)), *opts)
+    tile = max(cost(kernel, small, SPEEDS).transfers["L2"], key=lambda each: each.bytes)
+    assert tile.bytes > 32 * 128 * 128 * 4, "128 rows, 4 at a time"
+    assert tile.seconds == pytest.approx(tile.bytes / SPEEDS.read["L2"].one, rel=0.1)
+
+
+def test_the_greater_of_two_that_may_be_nan_takes_three_instructions() -> None:
+    """The greater of a number and a constant takes one."""
+    x, y = array(4096), array(4096)
+    both, relu, added = (
+        cost_of(kernel_of(value), upcast("g0", 8)).work.hottest()[0].seconds["arithmetic"]
+        for value in (x.maximum(y), x.relu(), x + y)
+    )
+    assert (both, relu) == pytest.approx((3 * added, added))
+
+
+def test_the_greatest_waits_for_its_test_too() -> None:
+    largest, total = (
+        cost_of(kernel_of(value)).work.total_s for value in (array(4096).max(), array(4096).sum())
+    )
+    assert 1.2 * total < largest < 2 * total
+
+
+def test_a_divider_takes_half_of_a_wide_vector_at_once() -> None:
+    """So wide vectors divide no faster than those of half the width; single numbers are slower."""
+    wide, seconds = replace(TARGET, vector_bytes=64), []
+    speeds = replace(SPEEDS, each_s={"4": SPEEDS.scalar_s, "64": SPEEDS.scalar_s})
+    for opts in ((), (upcast("g0", 8),), (upcast("g0", 16),)):
+        kernel = applied(kernel_of(array(4096) / array(4096)), *opts)
+        seconds.append(cost(kernel, wide, speeds).work.total_s)
+    one, half, whole = seconds
+    assert whole == pytest.approx(half, rel=0.05)
+    assert 3 * half < one < 8 * half

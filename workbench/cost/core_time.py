@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from workbench.backends.program.analysis import is_number
 from workbench.base.target import Target
 from workbench.ir.node.ops import ELEMENTWISE, OPS, Ops
 from workbench.ir.node.uop import UOp
@@ -27,12 +28,20 @@ FORWARDED_CYCLES = 8
 CROSSING_CYCLES = 40
 """The same for a number that crosses a line on the stack, as vectors may that are longer than the
 stack's alignment."""
+SELECTION_CYCLES = 2
+"""Cycles from a comparison's result to the number selected by it."""
+DIVIDER_BYTES = 32
+"""Bytes of the division that an op's slots are for. A divider works on one instruction at a time,
+and on a part of a wide vector: processors have 3 cycles for 16 bytes, 5 for 32, and 10 for 64."""
+NARROW_DIVISION = 0.6
+"""How long a division of at most 16 bytes takes, as a share of one of DIVIDER_BYTES."""
 STACK_BYTES = 16
 """Alignment of the stack."""
 LOOP_INSTRUCTIONS = 2
 Steps = dict[UOp, int]
 """By accumulator, the steps of the loops around a node, inside of the loop that sets its first
 value; 0 if its first value is set outside of all loops."""
+DIVISIONS = (Ops.FDIV, Ops.RECIP, Ops.SQRT)
 PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
 
 
@@ -184,11 +193,19 @@ class _ProgramReader:
         if node.dtype.kind == "index":
             return 0.0
         adds = node.dtype.is_float and node.op is Ops.ADD
-        return OPS[node.op].latency * (self.speeds.addition_s if adds else self.speeds.fma_s)
+        tested_s = SELECTION_CYCLES * self.cycle_s if _tests_for_nan(node) else 0.0
+        latency_s = self.speeds.addition_s if adds else self.speeds.fma_s
+        return OPS[node.op].latency * latency_s + tested_s
 
     def _slots(self, node: UOp) -> float:
-        each = self._each(node.dtype.itemsize)
-        return each * _instructions(node) * OPS[node.op].slots
+        size = node.dtype.itemsize
+        slots = float(OPS[node.op].slots)
+        if _is_extreme(node):
+            slots = 1.0  # of each instruction
+        elif node.op in DIVISIONS:
+            at_once = min(size, self.target.vector_bytes) / DIVIDER_BYTES
+            slots *= max(NARROW_DIVISION, at_once)
+        return self._each(size) * _instructions(node) * slots
 
     def _each(self, size_bytes: int) -> float:
         """Return the slots of an instruction on vectors of `size_bytes`."""
@@ -236,8 +253,19 @@ def _computes(node: UOp) -> bool:
     return node.op in ELEMENTWISE or node.op in lane_ops
 
 
+def _is_extreme(node: UOp) -> bool:
+    return node.op in (Ops.MAX, Ops.MIN) and node.dtype.is_float
+
+
+def _tests_for_nan(node: UOp) -> bool:
+    """Whether a node is the greater or lesser of two numbers, of which either may be NaN."""
+    return _is_extreme(node) and not any(map(is_number, node.src))
+
+
 def _instructions(node: UOp) -> float:
     """Return about how many instructions a node takes."""
+    if _is_extreme(node):  # the comparison, a test for NaN, and a selection
+        return 3.0 if _tests_for_nan(node) else 1.0
     if node.op is Ops.STACK:
         return float(node.dtype.count)
     if node.op is Ops.HREDUCE:

@@ -272,9 +272,9 @@ def _transfer(
 ) -> Transfer:
     """Return the bytes of a buffer from a level, with the order of their lines and their time."""
     read = speeds.read[level].of(threads)
-    seconds = moved.loaded / read
-    if moved.written:  # the rate of a copy counts bytes read and written, not lines loaded first
-        seconds = moved.written / speeds.copy[level].of(threads)
+    # the rate of a copy counts bytes read and written, not lines loaded first
+    only_read = max(0, moved.loaded - moved.written)
+    seconds = only_read / read + moved.written / speeds.copy[level].of(threads)
     if not arrival.jumps:
         return Transfer(moved.bytes, seconds, 0, 0, 0)
     itemsize, line = buffer.dtype.itemsize, target.line_bytes
