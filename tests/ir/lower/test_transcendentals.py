@@ -42,6 +42,7 @@ def exp2_samples(dtype: DType) -> dict[str, Array]:
         "near 0": np.concatenate([tiny, -tiny]),
         "subnormal results": np.linspace(low, low + (25 if high == 129 else 54), n),
         "halves": np.arange(low, high, 0.5),
+        "zeros": np.linspace(2 * low, low, 1000),
     }
 
 
@@ -129,6 +130,17 @@ def test_transcendentals_at_the_edges(dtype: DType) -> None:
         actual = evaluate(decomposed(x.alu(op)), {x: values})
         np.testing.assert_array_equal(actual, want)
         np.testing.assert_array_equal(np.signbit(actual)[want == 0], np.signbit(want)[want == 0])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_the_power_of_a_mask_is_0_without_underflow(dtype: DType) -> None:
+    """A product is 0 only where a factor is."""
+    x = variable(dtype)
+    root, values = decomposed(x.alu(Ops.EXP2)), {x: np.array([-math.inf], dtype.numpy)}
+    np.testing.assert_array_equal(evaluate(root, values), [0.0])
+    products = [n for n in root.toposort() if n.op is Ops.MUL and not evaluate(n, values).any()]
+    for product in products:
+        assert any(not evaluate(factor, values).any() for factor in product.src), product
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -223,14 +223,16 @@ def exp2(x: UOp) -> UOp:
     """Return 2**x as 2**n * 2**f with n the nearest integer and |f| <= 1/2: a polynomial gives
     2**f, exponent bits give 2**n, in two factors so that subnormals are rounded once."""
     layout = FORMATS[x.dtype]
-    x = _clamp(x, -layout.bias - layout.fraction_bits - 3, layout.bias + 3)
+    # At the lower limit a factor is 0. A product of small factors would be 0 by underflow, and a
+    # processor takes some 100 cycles for that: e ** -infinity is common, it stands for a mask.
+    x = _clamp(x, -2 * layout.bias, layout.bias + 3)
     # Adding 1.5 * 2**fraction_bits rounds to a whole number: n is in the low bits.
     shift = 1.5 * 2.0**layout.fraction_bits
     shifted = x + shift
     n = shifted + -shift
     f = x + -n
     power = fma(f, polynomial(f, COEFFICIENTS[x.dtype]), x.like(1.0))
-    # 2 * bias + n is positive; its half rounded down and its half rounded up are the exponents.
+    # 2 * bias + n is not negative; its half rounded down and its half rounded up are the exponents.
     both = shifted.bitcast(layout.uint) + (2 * layout.bias - layout.bits(shift))
     for exponent in (shr(both, 1), shr(both + 1, 1)):
         power = power * shl(exponent, layout.fraction_bits).bitcast(x.dtype)
