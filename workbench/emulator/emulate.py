@@ -46,6 +46,8 @@ from workbench.pipeline import build, stages
 Array = np.ndarray[Any, Any]
 MOST_PAGE_S = 10.0
 """Most seconds of a launch for a page; of a longer launch only one work-group runs."""
+UNASKED_S = 2.0
+"""Most seconds of a run that the user did not ask for."""
 
 
 def emulate(
@@ -222,14 +224,16 @@ def emulate_for_steps(
     return _with_own_outputs(trace, arrays)
 
 
-def defects_of_edit(kernel: RunnableKernel, target: Target, edited: EditedIR) -> Trace:
-    """Return the Trace, without steps, of a run of edited IR, which is ended after MOST_PAGE_S.
+def defects_of_edit(
+    kernel: RunnableKernel, target: Target, edited: EditedIR, most_s: float
+) -> Trace:
+    """Return the Trace, without steps, of a run of edited IR, which ends after `most_s` seconds.
 
     Errors: DeviceError for a program that is too large, or takes longer.
     """
     arrays, fresh = _data(kernel, edited.linear, target)
     text, expected = _listed(edited), _results(kernel, fresh)
-    return emulated(edited.linear, arrays, target, False, expected, fresh, text, most_s=MOST_PAGE_S)
+    return emulated(edited.linear, arrays, target, False, expected, fresh, text, most_s=most_s)
 
 
 def read_text(kernel: RunnableKernel, target: Target, language: str, code: str) -> TextProgram:

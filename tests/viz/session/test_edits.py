@@ -14,11 +14,10 @@ from tests.viz.session.support import Page, ask, done, prefetch_all, session_of
 from tests.viz.support import array, matmul
 from workbench import Tensor, explore
 from workbench.backends.device import Device
-from workbench.emulator import emulate
 from workbench.viz.listing.instructions import Costs
 from workbench.viz.schema.variant import InstructionCost
+from workbench.viz.session.handlers import edits, measurement, variants
 from workbench.viz.session.handlers import inspection as machine_code
-from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.session import Session
 
@@ -272,19 +271,27 @@ def test_edited_ir_is_lowered_on_and_runs(session: Session) -> None:
 def test_the_search_for_a_defect_shows_its_progress_and_ends(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also of an edit of an edit. No steps are recorded, and one that takes too long is given up:
-    the verdict has the comparison alone."""
+    """Also of an edit of an edit. No steps are recorded, and one that takes too long is given up,
+    as a cell would wait for it: a check on request takes longer."""
     shown: list[str] = []
     monkeypatch.setattr(session, "status", lambda task, *rest: shown.append(f"{task} {rest}"))
     text, fields = _ir(session, "tree"), {"language": "IR tree"}
     first = done(session, "edit", variant=0, text=f"# mine\n{text}", **fields)["variant"]
     assert not any("looking for the defect" in words for words in shown)
-    monkeypatch.setattr(emulate, "MOST_PAGE_S", 0.0)
+    monkeypatch.setattr(edits, "UNASKED_S", 0.0)
     wrong = text.replace("ADD.index", "MAX.index")
     second = done(session, "edit", variant=first, text=wrong, **fields)["variant"]
     assert any("looking for the defect" in words for words in shown)
     check = plain(session.row(second))["check"]
-    assert not check["ok"] and "WRONG" in check["text"] and "emulator" not in check["text"]
+    assert not check["ok"] and check["text"].endswith("; Check looks for the line, at most 10 s")
+    assert "emulator" not in check["text"]
+    done(session, "check", variant=second)
+    check = plain(session.row(second))["check"]
+    assert not check["ok"] and "; WRONG on the emulator: " in check["text"]
+    assert "Check looks" not in check["text"]
+    monkeypatch.setattr(edits, "MOST_PAGE_S", 0.0)
+    done(session, "check", variant=second)
+    assert "Check looks" not in plain(session.row(second))["check"]["text"]
 
 
 def test_an_index_of_edited_ir_that_leaves_its_memory(session: Session) -> None:

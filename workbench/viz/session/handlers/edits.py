@@ -4,7 +4,7 @@ worker process; for a device that is not here the emulator reads and runs the te
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 
 from workbench.backends.compilers.compilers import MachineCode
@@ -17,6 +17,7 @@ from workbench.base.typed import typed
 from workbench.edited import EditedIR
 from workbench.emulator.emulate import (
     MOST_PAGE_S,
+    UNASKED_S,
     defects_of_edit,
     emulate_for_steps,
     read_ir,
@@ -108,7 +109,7 @@ def _check_and_time(session: LiveRecord, worker: Worker, edited: int, beside: in
         if kernel.has_data and kernel.original.code is None:
             measurement.check_variant(session, worker, edited)
             if source.level:
-                _name_defects(session, edited)
+                _name_defects(session, edited, UNASKED_S)
         group = [beside, edited, measurement.reference(session, beside)]
         group += measurement.headline(session, session.row(beside).kernel)
         limits = measurement.BUDGET_S, measurement.SAMPLES
@@ -253,13 +254,16 @@ def _edit_emulated(session: LiveRecord, variant: int, source: Edited) -> Variant
 
 def check(session: LiveRecord, variant: int) -> NoResult:
     """Compare the outputs of a variant with what the expression means; those of source edited for a
-    machine that is not here as the emulator computes them.
+    machine that is not here as the emulator computes them. Name the defects of edited IR.
 
     Errors: as `measurement.check` and `emulate_edited`.
     """
     edited = session.edited.get(variant)
     if edited is None or not is_emulated(edited):
-        return measurement.check(session, variant)
+        result = measurement.check(session, variant)
+        if edited is not None and edited.level:
+            _name_defects(session, variant, MOST_PAGE_S)
+        return result
     measurement.refuse_foreign(session, variant)
     emulate_edited(session, variant, None, None)
     return NoResult()
@@ -317,21 +321,26 @@ def _program(kernel: Kernel, source: Edited) -> TextProgram | EditedIR:
     return read_text(kernel, info.target, info.language.name, source.text)
 
 
-def _name_defects(session: LiveRecord, variant: int) -> None:
-    """Add to the verdict on edited IR that is wrong what the emulator says of it, if it takes no
-    longer than a page waits: the access outside of memory, with its line."""
+def _name_defects(session: LiveRecord, variant: int, most_s: float) -> None:
+    """Add to the verdict on edited IR that is wrong what the emulator says of it: the access
+    outside of memory, with its line. It may take `most_s` seconds, in which a cell would wait."""
     source, row = session.edited[variant], session.row(variant)
     if row.check is None or row.check.ok:
         return
     kernel, info = session.kernels[variant], Device[source.device]
-    about = f"looking for the defect, at most {MOST_PAGE_S:g} s"
-    with suppress(DeviceError), emulating(session, about):
-        trace = defects_of_edit(kernel, info.target, read_ir(kernel, info.name, source.text))
-        if trace.findings:
-            text = f"{row.check.text}; {_check(trace).text}"
-            with session.lock:
-                check = session.checks[variant, source.device] = CheckRow(False, text)
-                session.set(variant, "check", check)
+    edited, found = read_ir(kernel, info.name, source.text), ""
+    try:
+        with emulating(session, f"looking for the defect, at most {most_s:g} s"):
+            trace = defects_of_edit(kernel, info.target, edited, most_s)
+            found = _check(trace).text if trace.findings else ""
+    except DeviceError:
+        if most_s < MOST_PAGE_S:
+            found = f"Check looks for the line, at most {MOST_PAGE_S:g} s"
+    if found:
+        with session.lock:
+            check = CheckRow(False, f"{row.check.text}; {found}")
+            session.checks[variant, source.device] = check
+            session.set(variant, "check", check)
 
 
 def _check(trace: Trace) -> CheckRow:

@@ -19,6 +19,7 @@ from workbench.base.trace import PassRecord
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.emulator.emulate import (
     MOST_PAGE_S,
+    UNASKED_S,
     emulate_for_steps,
     emulate_if_small,
     seconds_for_steps,
@@ -392,8 +393,6 @@ COUNT_S = 4.0
 """Most seconds for counting the accesses of all offers of a variant."""
 OFFER_S = 0.4
 """Most seconds of the run of one offer."""
-UNASKED_S = 2.0
-"""Most seconds of a run that the user did not ask for."""
 
 
 def emulate(
