@@ -123,6 +123,35 @@ def test_an_editor_opens_at_the_function(session: Any, record: Record) -> None:
 
 
 @needs_c
+def test_an_editor_opens_where_the_reader_was(session: Any, record: Record) -> None:
+    """A long listing that is scrolled; of a selected loop at a line that it lights."""
+    code = copy.deepcopy(record["variants"][0]["code"])
+    for row in code:
+        row["lines"] += [f"// below {number}" for number in range(200)]
+        row["links"] += [None for _ in range(200)]
+    session.evaluate(
+        "p => hear({patch: p})", {"append": {}, "set": [[["variants", 0, "code"], code]]}
+    )
+
+    def line_of_the_caret() -> str:
+        session.click(".wb-code-bar >> text=edit")
+        session.wait_for_function("document.activeElement.matches('.wb-editor')")
+        rest = session.locator(".wb-editor").evaluate("(el) => el.value.slice(el.selectionStart)")
+        session.click("text=Cancel")
+        return str(rest.split("\n")[0])
+
+    body = session.locator(".wb-code-body")
+    body.evaluate("(el) => { el.scrollTop = 17 * 100; }")
+    first = body.evaluate("""(el) => [...el.querySelectorAll('.wb-line')].find((line) =>
+        line.getBoundingClientRect().top >= el.getBoundingClientRect().top).innerText""")
+    assert "// below" in first and first.endswith(line_of_the_caret())
+    session.locator(".wb-loops .wb-statement").last.click()
+    lit = session.locator(".wb-code-body .wb-lit").all_inner_texts()
+    session.wait_for_function("document.querySelector('.wb-code-body').scrollTop < 17 * 50")
+    assert lit[0].endswith(line_of_the_caret())
+
+
+@needs_c
 def test_an_editor_has_the_room_of_the_board_until_the_edit_ends(session: Any) -> None:
     session.set_viewport_size({"width": 1066, "height": 900})  # as in JupyterLab at 1400
     session.click("[data-key=mode-board]")

@@ -15,20 +15,22 @@ const COMPILE_AFTER_MS = 300;
 
 /** An edited program, `of` which it was made. `launch` runs it in the page; null: Python runs it.
  * `code` is the outcome of the last text that compiled, `error` that of the present one; `compiled`
- * is the text that the compiler has seen.
+ * is the text that the compiler has seen, `seen` the line, from 0, that the reader saw.
  * @typedef {{
  *   variant: number, language: string, text: string, of: CodeRow, launch: PageLaunch | null,
  *   code: CodeRow[], error: ErrorWords | null, compiled: string | null, isCompiling: boolean,
- *   isRunning: boolean
+ *   isRunning: boolean, seen: number | null
  * }} CodeDraft */
 
 /** Start editing a program of a variant, or continue an earlier edit.
  * @param {App} app
  * @param {number} variant
- * @param {CodeRow} code */
-export function beginEdit(app, variant, code) {
+ * @param {CodeRow} code
+ * @param {number | null} [seen] */
+export function beginEdit(app, variant, code, seen = null) {
   keepDraft(app);
   app.editing = draftBefore(app, variant, code) ?? newDraft(app, variant, code);
+  app.editing.seen = seen;
   app.changed("editing");
   compile(app, app.editing);
 }
@@ -37,10 +39,13 @@ export function beginEdit(app, variant, code) {
  * tree, which is for reading, the text that parses.
  * @param {App} app
  * @param {number} variant
- * @param {CodeRow} code */
-export async function editCode(app, variant, code) {
+ * @param {CodeRow} code
+ * @param {number | null} seen */
+export async function editCode(app, variant, code, seen) {
   const { languages, variants } = app.record;
-  if (languageOf(app, code.language)?.role !== "statements") return editAlone(app, variant, code);
+  if (languageOf(app, code.language)?.role !== "statements") {
+    return editAlone(app, variant, code, seen);
+  }
   const text = languages.find(({ role }) => role === "text");
   if (!text) return;
   const { name } = text;
@@ -56,9 +61,10 @@ export async function editCode(app, variant, code) {
 /**
  * @param {App} app
  * @param {number} variant
- * @param {CodeRow} code */
-function editAlone(app, variant, code) {
-  beginEdit(app, variant, code);
+ * @param {CodeRow} code
+ * @param {number | null} [seen] */
+function editAlone(app, variant, code, seen) {
+  beginEdit(app, variant, code, seen);
   app.arrangements.makeRoom(app);
 }
 
@@ -69,7 +75,14 @@ function editAlone(app, variant, code) {
 function newDraft(app, variant, code) {
   const { language } = code;
   const launch = launchOf(app, code);
-  const state = { code: [], error: null, compiled: null, isCompiling: false, isRunning: false };
+  const state = {
+    code: [],
+    error: null,
+    compiled: null,
+    isCompiling: false,
+    isRunning: false,
+    seen: null,
+  };
   return { variant, language, text: textOf(code), of: code, launch, ...state };
 }
 

@@ -191,7 +191,7 @@ function textBox(app, draft, area, isTinted) {
   el.addEventListener("scroll", showMore);
   const focus = () => {
     area.focus({ preventScroll: true });
-    const line = lineOfInterest(app, { ...draft.of, lines: shown.all });
+    const line = lineOfInterest(app, { ...draft.of, lines: shown.all }, draft.seen);
     if (line) goToPlace(area, el, { line: line + 1 });
     showMore(); // it has a size now
   };

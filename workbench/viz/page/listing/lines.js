@@ -73,12 +73,14 @@ function foldedLines(app, code, other = null) {
   return isWorthIt && !showsHelpers() ? helperLines(app, code, 0) : 0;
 }
 
-/** The first line that concerns the reader of a program, from 0: the pinned one, or the kernel's.
+/** The first line that concerns the reader of a program, from 0: the pinned one, the one that was
+ * `seen`, or the kernel's.
  * @param {App} app
- * @param {CodeRow} code */
-export function lineOfInterest(app, code) {
+ * @param {CodeRow} code
+ * @param {number | null} seen */
+export function lineOfInterest(app, code, seen) {
   const i = app.view.code?.line ?? -1;
-  return isPinned(app, code, i) ? i : helperLines(app, code, 0);
+  return isPinned(app, code, i) ? i : seen ?? helperLines(app, code, 0);
 }
 
 /** The number of lines before the kernel and its comment; 0 if they are too few to fold.
@@ -248,19 +250,39 @@ export function keepPinnedInSight(parent) {
  * @param {App} app
  * @param {HTMLElement} body */
 export function showFirstLit(app, body) {
+  const lit = litLines(app, body);
+  if (!lit.length || inSight(lit, body).length) return; // without a layout of the page
+  const seen = body.getBoundingClientRect();
+  body.scrollTop += lit[0].getBoundingClientRect().top - seen.top - seen.height / 3;
+  noteScroll(body);
+}
+
+/** The line that the reader of a listing sees, from 0: the first lit one, or the first where it is
+ * scrolled; null at its start.
+ * @param {App} app
+ * @param {HTMLElement} body */
+export function lineInSight(app, body) {
+  const lines = body.scrollTop ? elementsOf(body, ".wb-line[data-line]") : [];
+  const [line] = [litLines(app, body), lines].flatMap((rows) => inSight(rows, body));
+  return line ? Number(line.dataset.line) - 1 : null;
+}
+
+/** @param {App} app
+ * @param {HTMLElement} body */
+function litLines(app, body) {
   const reached = reach(app.record, app.view.picked);
   const rows = reached ? elementsOf(body, ".wb-line.wb-link") : [];
-  const lit = rows.filter((row) => belongs(LINKS.get(row), reached) === "lit");
-  if (!lit.length) return; // without a layout of the page
+  return rows.filter((row) => belongs(LINKS.get(row), reached) === "lit");
+}
+
+/** @param {HTMLElement[]} rows
+ * @param {HTMLElement} body */
+function inSight(rows, body) {
   const seen = body.getBoundingClientRect();
-  const isVisible = (/** @type {Element} */ row) => {
+  return rows.filter((row) => {
     const box = row.getBoundingClientRect();
     return box.top >= seen.top && box.bottom <= seen.bottom;
-  };
-  if (!lit.some(isVisible)) {
-    body.scrollTop += lit[0].getBoundingClientRect().top - seen.top - seen.height / 3;
-    noteScroll(body);
-  }
+  });
 }
 
 /**

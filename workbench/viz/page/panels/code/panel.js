@@ -17,6 +17,7 @@ import {
   diffSigns,
   diffView,
   keepPinnedInSight,
+  lineInSight,
   markLine,
   showFirstLit,
   showsHelpers,
@@ -90,8 +91,9 @@ function codePane(app) {
     const isInSight = SIDES.some((pane) => app.arrangements.shows(pane));
     const draft = isInSight ? draftHere(app, place, code?.language) : null;
     if (hasAny(changes, ...BAR_CHANGES)) {
-      const edit = place !== null && code && !draft ? () => editCode(app, place, code) : null;
-      refill(bar, ...codeBar(app, variant, code, edit));
+      const mayOpen = place !== null && code && !draft;
+      const edit = () => mayOpen && editCode(app, place, code, lineInSight(app, body));
+      refill(bar, ...codeBar(app, variant, code, mayOpen ? edit : null));
     }
     if (hasAny(changes, "failure", "variant", "record")) {
       const error = variant?.edited && errorBox(variant.error);
