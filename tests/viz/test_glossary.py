@@ -61,10 +61,16 @@ def test_it_has_what_stands_in_programs_and_pictures_without_a_word_of_its_own()
     seen += "apart/beside the first/equal rows too/stored only/busy/use".split("/")
     seen += "the time was over/fma(a, b, -0.0)/blue bar at the left".split("/")
     seen += "nsz/fmuladd/poison/too few rounds/equal kernels/{1, 1536}/r_32_40_48".split("/")
+    seen += "unexplained/group0/%%kernel, %timekernel".split("/")
     seen += [kind.badge for kind in AxisType] + ["forward"]
     listed = {word: meaning for group in glossary().values() for word, meaning in group.items()}
     assert [word for word in seen if not listed.get(word)] == []
-    for word, said in (("warm", "cold"), ("pinned", "◆"), ("names of axes", "a_l0_a_u0")):
+    for word, said in (
+        ("warm", "cold"),
+        ("pinned", "◆"),
+        ("names of axes", "a_l0_a_u0"),
+        ("stride", "varies"),
+    ):
         assert said in listed[word]
 
 

@@ -54,7 +54,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " numpy's.",
         "step of a loop": "One iteration of a loop, with all iterations of the loops inside of it.",
         "layout": "An arrangement of panes with a name. What you make of it stays so for this"
-            " notebook and this width; Reset shows it as it was at first.",
+            " notebook and this width, under that name; Reset shows it as it was at first. A"
+            " page opens with the layout that its expression had last.",
         "pane": "A part of the page: its bar has the choice of another pane, and splits, enlarges"
             " or closes it. A border is dragged, or moved with arrow keys.",
         "Tune": "The loops of a kernel, the opts that change them, its times and its code.",
@@ -73,6 +74,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "as Python": "A program that makes this again, in a notebook or elsewhere.",
         "link": "An address that opens an exported page at what is shown now.",
         "progress": "What Python is doing. Stop ends it; what is known by then stays.",
+        "%%kernel, %timekernel": "Commands of cells, after %load_ext workbench: %%kernel runs its"
+            " cell and shows the page of the last value; %timekernel (a @ b).relu() prints the"
+            " times of its kernels. %%kernel? lists the options.",
         "saved variants": "What you made of this expression before the cell ran again: it is listed"
         " again, each with its times, and nothing of it runs.",
         "error": "What went wrong, because of what, and what to try.",
@@ -153,6 +157,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "check": "Compares the answer with that of a reference interpreter, element by element.",
         "bottleneck": "What a run waits for most, as the loops, the machine code and the estimate"
             " say.",
+        "unexplained": "The time is at least 1.6 times the predicted one, or at most 0.4 times:"
+            " what the model takes for the bottleneck cannot be the reason.",
         "estimate": "The time that the performance model predicts from the loops, before anything"
             " runs, and what limits it.",
         "core": "The time for the arithmetic, loads and stores alone, if all data were in the first"
@@ -210,7 +216,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " outer part keeps it, the inner part gets a new one.",
         "steps": "How many times the loop runs its body.",
         "stride": "How many elements further the buffer is read or written at the next step of the"
-            " loop: 1 is the neighbour, 0 the same element.",
+            " loop: 1 is the neighbour, 0 the same element, varies: no single number.",
         "vec": "Neighbours in memory, moved as one vector.",
         "touched": "Bytes of the buffer that one whole run of the loop touches; ≤ where only a"
             " bound is known.",
@@ -222,6 +228,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "p0, p1": "The memory that the kernel gets: p0 is where the result goes, the others are"
             " read. Your name of an array stands beside it.",
         "acc0": "An accumulator: where a reduction collects its sum or maximum.",
+        "group0": "An array in shared memory, numbered: through it the work-items of a group hand"
+            " each other their parts of a reduction.",
         "names of axes": "A letter of the kind and a number: g0, u1, and x0 for GR. Those that fill"
             " a tile begin with its letter: a_l0. One loop over several axes has all their names:"
             " a_l0_a_u0.",
@@ -280,7 +288,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "predicted plan": "The kernels of a plan, the sum of their times as the cost model"
             " predicts them with the default opts, and the most memory that values hold at once.",
         "colours of kernels": "What colours the boxes: each kernel's own colour, or a figure on a"
-            " scale of five steps: the more blue, the more. A share of the peak is measured.",
+            " scale of five steps: the more blue, the more. By share of peak: of the peak of this"
+            " machine, by measured times.",
         "cut": "A line that goes through memory, from one kernel to another, with its bytes. A"
             " click says why.",
         "before, now": "The plan before your last change beside the present one: kernels, their"
