@@ -163,6 +163,12 @@ def test_three_columns_and_text() -> None:
         three["memorie"]
 
 
+def test_a_path_is_compared_once_it_is_loaded() -> None:
+    with pytest.raises(WorkbenchError) as error:
+        compare(explore(Tensor(A) * 2), "mine.json")
+    assert error.value.hint == "compare(ex, load('mine.json'))"
+
+
 @pytest.mark.parametrize(
     ("values", "seconds", "because"),
     [

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
+from os import PathLike
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError, cut, kind_of
@@ -201,7 +202,9 @@ def _side(value: object, place: int) -> Kernel | Exploration:
     if isinstance(value, Kernel | Exploration):
         return value
     because = "kernels, variants, explorations and Tensors can be compared"
-    raise WorkbenchError(f"cannot compare argument {place}, {kind_of(value)}", because, _HINT)
+    is_path = isinstance(value, str | PathLike)
+    hint = f"compare(ex, load({str(value)!r:.80}))" if is_path else _HINT
+    raise WorkbenchError(f"cannot compare argument {place}, {kind_of(value)}", because, hint)
 
 
 def _names(values: Sequence[object], sides: Sequence[Kernel | Exploration]) -> list[str]:

@@ -43,11 +43,13 @@ def test_a_rule_has_its_text_as_its_name_and_is_made_once() -> None:
 
 
 REFUSED = [
-    ("x", 1, "one ->"),
+    ("x", 2, "one ->"),
+    ("x * 2 => x + x", 7, "one ->"),
+    ("x + * y -> x", 5, "`*` is not expected"),
     ("x ->", 5, "empty"),
-    ("x -> y -> x", 1, "one ->"),
+    ("x -> y -> x", 8, "one ->"),
     ("x - y -> x", 1, "no op of a graph subtracts"),
-    ("x + -> x", 4, "does not read"),
+    ("x + -> x", 4, "it ends too early"),
     ("f(x) -> x", 1, "no op f"),
     ("x + y -> x + z", 14, "no z"),
     ("__import__('os') -> x", 1, "no op __import__"),

@@ -21,6 +21,8 @@ ARROW = "->"
 MOST_CHARACTERS = 1000
 MOST_PARTS = 60
 """Most parts of a side."""
+_NO_ARROW = re.compile(r"=>?|-->?|[\u2192\u21d2]")
+"""What people write in place of an arrow."""
 _CONSTANT = re.compile(r"c\d*\Z")
 _KIND = re.compile(r"\b([A-Za-z]\w*)\s*:\s*([a-z]+)\b")
 _INFIX: Mapping[type[ast.operator], Ops] = {
@@ -46,7 +48,7 @@ def parse_sides(text: str) -> tuple[Pat, Pat]:
     Errors: ParseError, with the column, for a text that is no rule.
     """
     if not isinstance(text, str) or text.count(ARROW) != 1:
-        raise _fault(text, 0, "a rule has one -> between its sides")
+        raise _fault(text, _wrong_arrow(text), "a rule has one -> between its sides")
     if len(text) > MOST_CHARACTERS:
         raise _fault(text, 0, f"a rule has at most {MOST_CHARACTERS:,} characters")
     left, right = text.split(ARROW)
@@ -59,6 +61,17 @@ def parse_sides(text: str) -> tuple[Pat, Pat]:
     if becomes.src is not None and str(match) == str(becomes):
         raise _fault(text, len(left), "both sides are the same")
     return match, becomes
+
+
+def _wrong_arrow(text: object) -> int:
+    """Return the column of the second arrow of a text, or of what stands there instead of one."""
+    if not isinstance(text, str):
+        return 0
+    _, _, after = text.partition(ARROW)
+    if ARROW in after:
+        return text.rindex(ARROW)
+    instead = _NO_ARROW.search(text)
+    return instead.start() if instead else len(text.rstrip())
 
 
 def _names(pat: Pat) -> dict[str, Pat]:
@@ -106,7 +119,14 @@ class _RuleSide:
             column = self.begin + (
                 len(self.words) if is_at_end else max(0, (error.offset or 2) - 2)
             )
-            raise _fault(self.text, column, "this does not read as an expression") from None
+            sign = self.text[column : column + 1]
+            why = (
+                "it ends too early"
+                if is_at_end or not sign.strip()
+                else f"`{sign}` is not expected"
+            )
+            because = f"this does not read as an expression: {why}"
+            raise _fault(self.text, column, because) from None
         except (RecursionError, MemoryError, ValueError, OverflowError) as error:
             if isinstance(error, ParseError):
                 raise

@@ -309,7 +309,7 @@ CLOSE = 0.7
 def unknown_rule(what: str, name: object, names: Collection[str]) -> WorkbenchError:
     """Return the error for a name that is none of `names`, with those that are close to it."""
     near = get_close_matches(str(name), names, 3, CLOSE)
-    because = f"the {len(names)} rules and steps have other names"
+    because = "no rule or step of these passes has that name"
     return WorkbenchError(what, because, " or ".join(near) or 'a name of explore(y, show="rules")')
 
 
