@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import expect
+
 from tests.viz.browser.browser import FAINT, session_page, shown
 from tests.viz.browser.page.support import (
     ANSWER_WITHIN_MS,
@@ -185,6 +187,18 @@ def test_opts_outlive_that_python_is_silent(session: Any) -> None:
     session.wait_for_selector("text=Browsing still works")
     assert session.input_value("[data-key=paste]") == 'UPCAST("g0", 4)'
     assert session.evaluate("document.activeElement.matches('.wb')"), "it is disabled"
+
+
+def test_opts_are_not_looked_for_where_python_is_silent(session: Any, record: Record) -> None:
+    rows = enumerate(record["variants"])
+    other = next(i for i, v in rows if v["kernel"] == 0 and not v["offers"])
+    falls_silent(session)
+    session.click(f"[data-key=variant-{other}]")
+    opts = session.locator(".wb-next-pane")
+    expect(opts).to_contain_text("Looking for opts")
+    session.clock.fast_forward(ANSWER_WITHIN_MS)
+    session.wait_for_selector("text=Browsing still works")
+    expect(opts).not_to_contain_text("Looking for opts")
 
 
 def test_a_late_answer_takes_nobody_back(session: Any, record: Record) -> None:

@@ -11,7 +11,7 @@ import { rowAt } from "../../app/store.js";
 import { speedText, timingText } from "../../app/timing.js";
 import { h, refill } from "../../base/elements.js";
 import { BESIDE } from "../../board/tree.js";
-import { cut, plural, secondsText } from "../../base/text.js";
+import { plural, secondsText } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -319,10 +319,12 @@ class Compare {
     const chips = places.length < 3 ? [] : places.slice(0, MOST_CHIPS).map((place) => {
       const isIn = variants.includes(place);
       const { name } = app.record.variants[place];
-      return button(app, cut(name, 40), () => this.#toggle(place), {
+      // a variant has the name of its parent, and the opts that it adds
+      const brief = name.length > 40 ? `${name.slice(0, 12)}…${name.slice(-27)}` : name;
+      return button(app, brief, () => this.#toggle(place), {
         pressed: isIn,
         name: `compare-${place}`,
-        title: isIn ? "take it out" : "compare it, too",
+        title: `${name}: ${isIn ? "take it out" : "compare it, too"}`,
       });
     });
     const all = button(app, "equal rows too", () => {

@@ -183,7 +183,9 @@ const noMatches = () => h("p", { class: "wb-quiet wb-none", role: "status" }, "n
  * @param {VariantRow} variant */
 function nothingNext(app, variant) {
   if (app.record.nothing) return app.record.nothing;
-  if (app.pending("offers", { variant: app.view.variant })) return "Looking for opts…";
+  if (canAsk(app) && app.pending("offers", { variant: app.view.variant })) {
+    return "Looking for opts…";
+  }
   if (variant.refused.length) return "No other opt is legal here.";
   return canAsk(app)
     ? "No opts are known for this variant yet."
