@@ -80,7 +80,7 @@ product that is not, or is 0 because it is too small, takes a processor some 150
 
 
 def exp(x: UOp) -> UOp:
-    """Return e ** x."""
+    """Return e ** x, as a power of two whose exponent is carried to twice the precision."""
     return exp_from(-_exp_constants(x.dtype)[0], x)
 
 
