@@ -94,15 +94,20 @@ def side_by_side(runs: Mapping[str, Run], budget_s: float = 1.0, samples: int = 
 
 
 def compared(base: Samples, other: Samples) -> Ratio:
-    """Return how many times as fast `other` is as `base`, from the rounds in which both were
-    undisturbed. Without such a round their medians are compared, as one round; and nothing if one
-    of the two has no undisturbed sample at all."""
+    """Return how many times as fast `other` is as `base`, by `common_rounds`; of nothing if one of
+    the two has no undisturbed sample at all."""
     if not any(base.undisturbed) or not any(other.undisturbed):
         return Ratio(1.0, 1.0, 1.0, 0)
+    return ratio(*zip(*common_rounds(base, other), strict=True))
+
+
+def common_rounds(base: Samples, other: Samples) -> list[tuple[float, float]]:
+    """Return the seconds of both in the rounds in which both were undisturbed. Without such a round
+    these are their medians, as one round."""
     pairs = zip(base.samples_s, other.samples_s, strict=False)  # a slow run has fewer
     both = zip(pairs, base.undisturbed, other.undisturbed, strict=False)
     rounds = [pair for pair, *are_clean in both if all(are_clean)]
-    return ratio(*zip(*(rounds or [(base.median_s, other.median_s)]), strict=True))
+    return rounds or [(base.median_s, other.median_s)]
 
 
 def added(runs: Sequence[Samples]) -> Samples:

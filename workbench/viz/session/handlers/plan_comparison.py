@@ -7,6 +7,7 @@ is the sum of its kernels' times, each warm. A kernel of both plans is timed onc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from msgspec.structs import replace
 
@@ -14,7 +15,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
-from workbench.measure.side_by_side import Ratio, added, compared
+from workbench.measure.side_by_side import Ratio, added, common_rounds, compared
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.plan_differences import plan_estimates
 from workbench.viz.schema.messages import NoResult
@@ -153,7 +154,8 @@ def _plan_times(
 ) -> tuple[tuple[float, float] | None, Ratio]:
     """Return the seconds of each plan, and the comparison of the second with the first. Samples of
     one round were taken together, so the times of each round are added up. Plans that were
-    disturbed in every round have no seconds.
+    disturbed in every round have no seconds. Those of the second are those of the first by the
+    ratio: two medians of their own would be of other rounds, and have another ratio.
 
     Errors: WorkbenchError of a kernel that does not run; TaskStopped.
     """
@@ -164,4 +166,7 @@ def _plan_times(
             raise TaskStopped()
     was, now = (added([rows[place].warm for place in places]) for places in plans)
     comparison = compared(was, now)
-    return (was.median_s, now.median_s) if comparison.rounds else None, comparison
+    if not comparison.rounds:
+        return None, comparison
+    was_s = median(before_s for before_s, _ in common_rounds(was, now))
+    return (was_s, was_s / comparison.median), comparison
