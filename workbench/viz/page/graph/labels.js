@@ -30,7 +30,7 @@ export const textSize = (size, scale) => Math.max(size, SMALLEST / scale);
  * @returns {{label: BoxText, sub: BoxText | null, letter: BoxText, middle: number}} */
 export function boxTexts(node, scale) {
   const isWhole = scale >= TWO_LINES_FROM;
-  const width = isWhole ? widthIn(node) : node.w - 8;
+  const width = isWhole ? widthIn(node) : node.w - 2;
   const middle = node.letter && isWhole ? 6 : 0;
   const size = textSize(node.small ? 10.5 : 12, scale);
   const hasSub = isWhole && Boolean(node.sub);

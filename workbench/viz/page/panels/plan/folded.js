@@ -43,6 +43,7 @@ const MOST_NUMBERS = 12; // of kernels that do not run one after the other
 const HEIGHT = 36;
 const LEAST_WIDTH = 104; // room for a time and a share
 const GROUND = "#888888"; // of kernels that repeat
+const MARGIN = 13; // of the ground of a fold around its boxes
 const BAND = 12; // half the width of a ground along a line
 
 /** The drawn parts of a folded plan: they stay while only times arrive.
@@ -204,7 +205,9 @@ function unitBox(record, unit) {
     tint: `${colour}${phases.length ? "66" : "40"}`,
     x: 0,
     y: 0,
-    w: Math.max(LEAST_WIDTH, textWidth(label, 12) + (phases.length ? 42 : 24)),
+    w: phases.length
+      ? Math.max(LEAST_WIDTH + 8, textWidth(label, 12) + 42)
+      : Math.max(LEAST_WIDTH, textWidth(label, 12) + 24),
     h: HEIGHT,
     kernel: unit.key === DRAWN_KEY ? null : first,
     badge: isFold ? "+" : String(first + 1),
@@ -291,7 +294,7 @@ export function figureValues(record, { units }, figure) {
  * @param {Unfolded} unfolded
  * @param {GraphNode[]} nodes
  * @param {GraphEdge[]} edges
- * @returns {(GraphRegion & {unit: string})[]} */
+ * @returns {(GraphRegion & {unit: string, kernels: number[]})[]} */
 function foldedRegions(record, unfolded, nodes, edges) {
   const { plan, kernels } = record;
   const inside = nodes.map((node) =>
@@ -312,9 +315,10 @@ function foldedRegions(record, unfolded, nodes, edges) {
       kernel: unit.kernels[0],
       title: unitTitle(record, unit),
       colour: `${GROUND}60`,
-      path: patches(unit.kernels, 13),
+      path: patches(unit.kernels, MARGIN),
       hint: `${unitTitle(record, unit)}\n${hint}`,
       unit: unit.key,
+      kernels: unit.kernels,
     })),
     ...opened.map((k) => ({
       kernel: k,
@@ -323,35 +327,29 @@ function foldedRegions(record, unfolded, nodes, edges) {
       path: patches([k], 7) + bands(k),
       hint: `kernel ${k + 1}: ${kernels[k].title}\n${hint}`,
       unit: `k${k}`,
+      kernels: [k],
     })),
   ].filter(({ path }) => path);
 }
 
-/** The title of an unfolded unit, which folds it again.
- * @param {GraphRegion & {unit: string}} region
+/** The title of an unfolded unit, which folds it again, at the edge of its ground: at its first box,
+ * else at another one.
+ * @param {GraphRegion & {unit: string, kernels: number[]}} region
  * @param {GraphNode[]} nodes
  * @returns {WantedLabel} */
 function foldTitle(region, nodes) {
   const text = `− ${cutTitle(region.title)}`;
-  const top = nodes.find(({ kernel }) => kernel === region.kernel) ?? nodes[0];
-  const { x, y } = top;
-  const width = 0.6 * textWidth(text, 11, "bold");
-  const above = y - top.h / 2 - 18; // its badge is free
-  const away = top.w / 2 + 24 + width;
-  const aside = Math.max(0, top.w / 2 - width);
-  return {
-    kind: "title",
-    text,
-    region: { ...region, fold: region.unit },
-    spots: [
-      [x, above],
-      [x + aside, above],
-      [x - aside + 14, above],
-      [x + away, y],
-      [x - away, y],
-      [x + away, y - 28],
-    ],
-  };
+  const width = 0.55 * textWidth(text, 11, "bold"); // half of it, and room to grow on zooming out
+  const spots = region.kernels.flatMap((k) => nodes.find(({ kernel }) => kernel === k) ?? [])
+    .flatMap(({ x, y, w, h }) => {
+      const above = y - h / 2 - 18; // its badge is free
+      const away = w / 2 + MARGIN + 4 + width;
+      const aside = Math.max(0, w / 2 - width);
+      const tops = [x, x + aside, x - aside + 14].map((at) => [at, above]);
+      const sides = [y, y - 17, y + 17].flatMap((at) => [[x + away, at], [x - away, at]]);
+      return /** @type {Point[]} */ ([...tops, ...sides]);
+    });
+  return { kind: "title", text, region: { ...region, fold: region.unit }, spots };
 }
 
 /** A rectangle with round corners behind a box, clockwise.
