@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.measure.timing import number_text
+from workbench.measure.timing import bytes_text, number_text
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,9 @@ from workbench.measure.timing import number_text
 )
 def test_a_large_number_has_no_exponent(value: float, text: str) -> None:
     assert number_text(value) == text
+
+
+def test_half_a_unit_is_rounded_up_as_the_page_does() -> None:
+    sizes = (131_584, 12_544, 1_000, 1023, 1 << 20, 3 << 19)
+    texts = ["129 KiB", "12.3 KiB", "1000 B", "1023 B", "1 MiB", "1.5 MiB"]
+    assert [bytes_text(size) for size in sizes] == texts

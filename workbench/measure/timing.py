@@ -6,6 +6,7 @@ Sections: The share of its cores that a run had; Reliable timing; Numbers with t
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -320,11 +321,14 @@ BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def bytes_text(count: int) -> str:
-    """Return a number of bytes as text, in B, KiB, MiB, ..: "320 B", "20 KiB", "1.5 MiB"."""
+    """Return a number of bytes as text, in B, KiB, MiB, ..: "320 B", "20 KiB", "1.5 MiB". Halves
+    are rounded up, as the page does: the same number has one text."""
     value = float(count)
     for unit in BINARY:
         if value < 1024 or unit == BINARY[-1]:
-            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+            scale = 1 if value >= 100 else 10 if value >= 10 else 100
+            rounded = math.floor(value * scale + 0.5) / scale
+            return f"{rounded:g} {unit}" if value < 1000 else f"{rounded:.0f} {unit}"
         value /= 1024
     raise AssertionError
 

@@ -159,6 +159,11 @@ def test_a_figure_colours_the_kernels(page: Any, record: Record) -> None:
     page.select_option("select[aria-label='colours of kernels']", label="by kernel")
     drawn(page)
     assert boxes.evaluate_all(fills) == own
+    page.select_option("select[aria-label='colours of kernels']", label="by bytes")
+    page.reload()
+    page.click(".wb-header", position={"x": 4, "y": 4})
+    page.keyboard.press("3")
+    expect(legend.locator("i")).to_have_count(5)
 
 
 def test_no_word_covers_another(page: Any) -> None:

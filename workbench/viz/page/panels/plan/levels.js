@@ -4,6 +4,7 @@ import { litByLine, reach } from "../../app/links.js";
 import { button } from "../../app/pieces.js";
 import { NO_SELECTION, rowAt } from "../../app/store.js";
 import { h, refill } from "../../base/elements.js";
+import { storedHere, storeHere } from "../../base/notebook.js";
 import { graphFind } from "../../graph/node_list.js";
 import { litValues } from "../../graph/plan_drawing.js";
 import {
@@ -29,6 +30,7 @@ import { phaseLegend } from "./groups.js";
 /** @import { Searched, Shape } from "./folded.js" */
 
 const FEW_KERNELS = 4; // of a plan that only shows its values
+const STORED_FIGURE = "workbench-plan-colours";
 const PANE = { width: 640, height: 480 }; // until it has a size
 
 export class Levels {
@@ -46,7 +48,7 @@ export class Levels {
    * @type {{of: string, shape: Shape, drawing: Drawing} | null} */
   #drawn = null;
   /** The figure that colours the kernels: an index in FIGURES; -1: their own colours. */
-  #figure = -1;
+  #figure = FIGURES.findIndex(({ name }) => name === storedHere(STORED_FIGURE));
   /** What a search goes through, and its plan.
    * @type {{of: PlanPicture["reads"], nodes: PlanPicture["nodes"], parts: Searched[]} | null} */
   #searched = null;
@@ -261,6 +263,7 @@ export class Levels {
   #legend() {
     const choose = (/** @type {number} */ figure) => {
       this.#figure = figure;
+      storeHere(STORED_FIGURE, FIGURES[figure]?.name);
       this.app.changed("levels");
     };
     return figureLegend(this.#figure, this.#scale(), choose);
