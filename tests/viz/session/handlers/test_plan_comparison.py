@@ -157,6 +157,16 @@ def test_the_times_have_the_ratio_that_the_verdict_says(
     assert row["speed"].split("(")[0] == ratio.split("(")[0]
 
 
+def test_another_order_has_the_same_kernels_and_so_no_other_times() -> None:
+    with session_of(explore(array(8, 12).sum(1), array(30, 5).max(0))) as session:
+        rows = plain(session.record)["plan"]["decisions"]
+        first, last = (row["node"] for row in rows if row["stored"] and not row["is_copy"])
+        done(session, "replan", node=last, kind="before", others=[first])
+        row = done(session, "plans")
+        assert row["verdict"] == row["speed"] == plan_comparison.SAME_KERNELS
+        assert row["seconds"] is None or row["seconds"][0] == row["seconds"][1]
+
+
 @pytest.mark.parametrize(
     ("rows", "because"),
     [

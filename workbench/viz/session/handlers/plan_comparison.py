@@ -31,6 +31,8 @@ SAMPLES = 25
 """Most samples of each kernel of the plans."""
 MOST_KERNELS = 40
 """Most kernels of both plans together that are timed: more would get too few samples."""
+SAME_KERNELS = "the same kernels: their times do not depend on order or shared memory"
+"""The comparison of plans that differ in nothing that is timed."""
 AT = ("plan", "compared")
 """The path of the comparison in the record."""
 
@@ -122,7 +124,8 @@ def measure(session: LiveRecord) -> NoResult:
         if session.recorder is mine:  # else it was planned again meanwhile
             row = mine.record.plan.compared
             assert row is not None
-            text = str(comparison)
+            same = sorted(plans[0]) == sorted(plans[1])
+            text = SAME_KERNELS if same else str(comparison)
             verdict = f"now is {text}" if comparison.is_measurable else text
             row = replace(row, seconds=seconds, speed=text, verdict=verdict)
             session.put(AT, row)
