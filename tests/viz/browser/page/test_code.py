@@ -94,6 +94,21 @@ def test_code_is_asked_for_again_on_another_device(session: Any, record: Record)
         send_reply(session, "code", result={"variant": 0})
 
 
+def test_an_error_of_one_program_does_not_stand_over_another(session: Any, record: Record) -> None:
+    number = len(record["variants"])
+    other = record["variants"][0] | {"name": "other", "parent": 0}
+    session.click("[data-key=code-asm]")
+    code = [c for c in record["variants"][0]["code"] if c["language"] == "C"]
+    changes = [[["variants", 0, "code"], code]]
+    patch = {"append": {"variants": [other]}, "set": changes}
+    session.evaluate("p => hear({patch: p})", patch)
+    error = {"what": "cannot compile", "because": "it holds too much", "try": ""}
+    send_reply(session, "code", error=error)
+    session.wait_for_selector(".wb-code-pane [role=alert] >> text=cannot compile")
+    session.click(f"[data-key=variant-{number}]")
+    session.wait_for_selector(".wb-code-pane [role=alert]", state="detached")
+
+
 @needs_c
 def test_an_editor_can_be_written_in_at_once(session: Any) -> None:
     session.click(".wb-code-bar >> text=edit")

@@ -138,11 +138,11 @@ export function mayCome(app, variant, language, device) {
 export const machineCode = ({ languages }) =>
   (languages.find(({ role }) => role === "machine") ?? languages[0]).name;
 
-/** The last request, so that it is sent once.
- * @typedef {{asked: unknown[] | null}} Asked */
+/** The last request, so that it is sent once; the program that is looked at, and its error.
+ * @typedef {{asked: unknown[] | null, about?: string, failed?: ErrorWords | null}} Asked */
 
 /** Request a missing program when it is selected; and again if the record loses it, as on another
- * device. An error is shown in the pane named `where`.
+ * device. An error is shown in the pane named `where`, until another program is looked at.
  * @param {App} app
  * @param {string} where
  * @param {number | null} place
@@ -154,6 +154,11 @@ export function askForCode(app, where, place, language, state, isLookedAt, devic
   const variant = rowAt(app.record.variants, place);
   const other = isElsewhere(app, language, device) ? device : null;
   const wanted = [variant, app.record.device, language, other];
+  const about = [place, ...wanted.slice(1)].join();
+  if (state.about !== about) {
+    if (state.failed && app.failures[where] === state.failed) failAt(app, where, null);
+    Object.assign(state, { about, failed: null });
+  }
   if (
     !variant ||
     place === null ||
@@ -172,7 +177,11 @@ export function askForCode(app, where, place, language, state, isLookedAt, devic
   const answer = variant.edited
     ? app.ask({ do: "compile", variant: place, language, text: null })
     : app.ask({ do: "code", variant: place, language, ...(other && { device: other }) });
-  answer.catch((/** @type {ErrorWords} */ error) => error !== OFFLINE && failAt(app, where, error));
+  answer.catch((/** @type {ErrorWords} */ error) => {
+    if (error === OFFLINE || state.about !== about) return; // another is looked at by now
+    state.failed = error;
+    failAt(app, where, error);
+  });
 }
 
 /** The text in place of a missing program.
