@@ -20,6 +20,7 @@ from workbench.cost.gpu.gpu_cost import gpu_cost
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.rewriting.passes import Memo
+from workbench.measure.kernel_time import seconds_text
 
 MACHINES = ["CUDA:H100", "CUDA:A100", "HIP:MI300X", "METAL:M3", "OPENCL:Iris Xe"]
 WINDOWS = [
@@ -101,6 +102,17 @@ def test_a_step_without_code_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(chosen, "predicted_cost", refuses)
     why = default_opts(kernel, target).steps[0].why
     assert why.endswith("and with product-tile there is no code")
+
+
+def test_a_kernel_that_is_predicted_to_be_faster_without_opts_says_so() -> None:
+    target, kernel = Device["HIP:MI300X"].target, product(48, 32, 48)
+    result = default_opts(kernel, target)
+    plain_s, opts_s = (gpu_cost(k, target, kernel).predicted_s for k in (kernel, result.kernel))
+    assert plain_s < opts_s, "the case that the step is about"
+    *steps, kept = result.steps
+    assert [step.name for step in steps] == ["tensor-tile"] and kept.name == "kept"
+    assert f"{seconds_text(plain_s)} without opts, and {seconds_text(opts_s)} with" in kept.why
+    assert "kept" not in [step.name for step in default_opts(product(256, 256, 256), target).steps]
 
 
 def test_what_is_fast_keeps_its_steps() -> None:

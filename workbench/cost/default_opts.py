@@ -8,7 +8,7 @@ kernel is faster without the step (its tile is mostly padding, a window has one 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import isinf
+from math import inf, isinf
 from typing import NamedTuple
 
 from workbench.base.errors import WorkbenchError
@@ -77,19 +77,22 @@ def _decide(kernel: UOp, target: Target) -> DefaultOpts:
         return DefaultOpts(*heuristic(kernel, target))
     with unobserved():
         first, *others = _proposals(kernel, target)
+        plain_s = _predicted_s(kernel, target, kernel) if first.predicted_s else inf
     best = min(others, key=lambda c: c.predicted_s, default=first)
     if best.predicted_s >= GAIN * first.predicted_s:
         best = first
     result = best.result
     if observer() is not None:  # again, with the observer
         result = DefaultOpts(*heuristic(kernel, target, _functions(best.without)))
-    return result if best is first else _with_reason(result, best, first)
+    if best is not first:
+        result = _with_reason(result, best, first)
+    return _with_plain(result, best, plain_s)
 
 
 def _proposals(kernel: UOp, target: Target) -> Iterator[Proposal]:
     """Yield the default opts, then those without the optional step that was used, then also without
     the step that replaced it, and so on, until the arithmetic alone would take as long."""
-    without, fastest_s = tuple[str, ...](), float("inf")
+    without, fastest_s = tuple[str, ...](), inf
     while True:
         result = DefaultOpts(*heuristic(kernel, target, _functions(without)))
         name = next((s.name for s in result.steps if s.name in OPTIONAL), "")
@@ -113,7 +116,7 @@ def _predicted_s(kernel: UOp, target: Target, original: UOp) -> float:
     try:
         return predicted_cost(kernel, target, original=original).predicted_s
     except WorkbenchError:
-        return float("inf")
+        return inf
 
 
 def _least_s(kernel: UOp, target: Target) -> float:
@@ -133,3 +136,14 @@ def _with_reason(result: DefaultOpts, best: Proposal, first: Proposal) -> Defaul
     why = f"predicted are {seconds_text(best.predicted_s)} without {names}, and {proposed}"
     step = HeuristicStep("left-out", (), why)
     return result._replace(steps=HeuristicSteps((step, *result.steps)))
+
+
+def _with_plain(result: DefaultOpts, best: Proposal, plain_s: float) -> DefaultOpts:
+    """Return the result; if the kernel without opts is predicted to be faster, with a last step
+    that says so."""
+    if plain_s >= best.predicted_s:
+        return result
+    times = [seconds_text(s) for s in (plain_s, best.predicted_s)]
+    why = f"predicted are {times[0]} without opts, and {times[1]} with these: so small a kernel"
+    step = HeuristicStep("kept", (), f"{why} gains nothing, and predictions may err by a fifth")
+    return result._replace(steps=HeuristicSteps((*result.steps, step)))
