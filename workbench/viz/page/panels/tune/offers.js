@@ -273,7 +273,7 @@ function offerRow(app, offer, { chosen, busy, best, says, differs }) {
         .filter(Boolean).join("\n"),
       onclick: () => app.select({ opt: chosen ? null : offer.opt, picked: chosen ? null : link }),
     },
-    h("span", { role: "gridcell", class: "wb-code wb-clip" }, recordText(offer.opt)),
+    h("span", { role: "gridcell", class: "wb-code" }, recordText(offer.opt)),
     whyCell(offer),
     h(
       "span",
