@@ -105,7 +105,9 @@ def test_what_an_opt_is_predicted_to_bring() -> None:
         upcast("g1", 8), upcast("g0", 4), Opt(OptOps.THREAD, "g0", 2),
         Opt(OptOps.LOCAL, "g0", 8), upcast("g0", 5),
     ]  # fmt: skip
-    wide, tall, threads, local, illegal = predicted_speedups(kernel, opts, TARGET, SPEEDS)
+    wide, tall, threads, local, illegal = predicted_speedups(
+        kernel, [(opt,) for opt in opts], TARGET, SPEEDS
+    )
     assert wide.ratio is not None and wide.ratio > 5
     assert wide.why == "elements per instruction: 1 -> 8"
     assert tall.ratio is not None and 2 < tall.ratio <= 4.2
@@ -117,7 +119,9 @@ def test_what_an_opt_is_predicted_to_bring() -> None:
 
 def test_every_offer_can_be_predicted() -> None:
     kernel = kernel_of(array(16, 24).softmax())
-    predictions = list(predicted_speedups(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS))
+    predictions = list(
+        predicted_speedups(kernel, [(o,) for o in legal_opts(kernel, TARGET)], TARGET, SPEEDS)
+    )
     assert predictions
     assert all(o.ratio and math.isfinite(o.ratio) and o.ratio > 0 for o in predictions)
 

@@ -127,33 +127,36 @@ def published_speeds(hardware: Hardware, target: Target) -> Speeds:
 
 
 class PredictedSpeedup(NamedTuple):
-    """The prediction for an opt. `ratio` is how many times as fast the kernel is with it (2.0: half
-    the time); None if the opt is not legal or has no predicted cost. `why` is the number that
+    """The prediction for opts. `ratio` is how many times as fast the kernel is with them (2.0: half
+    the time); None if one is not legal or they have no predicted cost. `why` is the number that
     changes most, or ""."""
 
-    opt: Opt
+    opts: tuple[Opt, ...]
     ratio: float | None
     why: str
 
 
 def predicted_speedups(
-    kernel: UOp, opts: Iterable[Opt], target: Target, speeds: Speeds | None
+    kernel: UOp, lists: Iterable[tuple[Opt, ...]], target: Target, speeds: Speeds | None
 ) -> Iterator[PredictedSpeedup]:
-    """Yield the prediction for each of `opts`, in their order, on a machine of these speeds (None:
-    by its published figures). Each takes some milliseconds, so a caller may stop early.
+    """Yield the prediction for each list of opts, in their order, on a machine of these speeds
+    (None: by its published figures). Each takes some milliseconds, so a caller may stop early.
 
     Errors: those of `predicted_cost` for the kernel itself.
     """
     now = predicted_cost(kernel, target, speeds)
-    for opt in opts:
+    for opts in lists:
+        after = kernel
         try:
             with unobserved():
-                after, _ = apply_opt(kernel, opt, target)
+                for opt in opts:
+                    after, _ = apply_opt(after, opt, target)
             then = predicted_cost(after, target, speeds)
         except WorkbenchError:
-            yield PredictedSpeedup(opt, None, "")
+            yield PredictedSpeedup(opts, None, "")
             continue
-        yield PredictedSpeedup(opt, now.predicted_s / then.predicted_s, _change(now, then, target))
+        ratio = now.predicted_s / then.predicted_s
+        yield PredictedSpeedup(opts, ratio, _change(now, then, target))
 
 
 def _change(now: RunCost, then: RunCost, target: Target) -> str:

@@ -155,7 +155,7 @@ def test_registers_that_a_compiler_says_are_taken() -> None:
 
 
 def test_what_an_opt_changes() -> None:
-    (offer,) = predicted_speedups(kernel_of(A @ B), [local("g1", 32)], H100, None)
+    (offer,) = predicted_speedups(kernel_of(A @ B), [(local("g1", 32),)], H100, None)
     assert offer.ratio is not None and offer.ratio > 4 and "->" in offer.why
     now = cost(A @ B, local("g1", 32))
     assert gpu_change(now, now) == ""
@@ -215,7 +215,7 @@ def test_an_offer_says_what_it_gains() -> None:
     for opt in (local("g0", 32), Opt(OptOps.UNROLL, "r0", 16)):
         before = kernel
         kernel, _ = apply_opt(kernel, opt, H100)
-    (offer,) = predicted_speedups(before, [opt], H100, None)
+    (offer,) = predicted_speedups(before, [(opt,)], H100, None)
     assert offer.ratio is not None and offer.ratio > 1.1
     assert offer.why.startswith(("a group waits less: ", "transactions: ")), offer.why
     now, then = (gpu_cost(ast, H100, before) for ast in (before, kernel))

@@ -41,6 +41,7 @@ from workbench.viz.record import variants as variants_module
 from workbench.viz.record.about import expression_key
 from workbench.viz.record.nodes import MOST_TEXT
 from workbench.viz.record.record import Recorder, build
+from workbench.viz.session.opt_text import parse_opts
 
 PATHS = {k: os.environ[k] for k in ("PATH", "XDG_CACHE_HOME") if k in os.environ}
 ALWAYS = {"matmul": matmul, "softmax": softmax}
@@ -160,6 +161,26 @@ def _count(loop: LoopWork, what: str) -> str:
         case "independent accumulators":
             return str(loop.sums)
     return f"{loop.loads / max(1, loop.arithmetic):.2g}"
+
+
+def test_opts_that_gain_together_are_one_offer() -> None:
+    """A step of the default opts: its single opts lead nowhere, or gain nothing."""
+    x, w = array(1, 16, 32, 32), array(32, 16, 3, 3)
+    for ex in (explore(array(512, 512) @ array(512, 512)), explore(x.conv2d(w, padding=1))):
+        kernel = ex.kernels[-1].on("LLVM").kernel
+        (first, *_), _ = offers_module.next_rows(kernel, SPEEDS)
+        assert first.opt.count("UPCAST") > 1 and "auto's register-tile" in first.why
+        tiled = kernel.apply(*parse_opts(first.opt))
+        ratio = predicted_cost(kernel.ast, kernel.target, SPEEDS).predicted_s
+        ratio /= predicted_cost(tiled.ast, tiled.target, SPEEDS).predicted_s
+        assert first.predicted == pytest.approx(ratio)
+        (packed,) = [
+            offer
+            for offer in offers_module.next_rows(tiled, SPEEDS)[0]
+            if "pack-operand" in offer.why
+        ]
+        assert "ORDER" in packed.opt and "STAGE" in packed.opt
+        tiled.apply(*parse_opts(packed.opt))
 
 
 @pytest.mark.parametrize("device", ["CUDA:H100", "LLVM"])

@@ -14,6 +14,9 @@ from workbench.cost.predicted_cost import PredictedSpeedup, predicted_speedups
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
+from workbench.ir.opt.heuristic.default_opts import next_steps
+from workbench.ir.opt.heuristic.register_tile import unit_axis
+from workbench.ir.opt.heuristic.step import HeuristicStep
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
 from workbench.ir.rewriting.rewrite import rules_in_force, without
 from workbench.ir.text.phrases import LEAVES, TENSOR, Part, Phrase, Slot, call_parts, phrase, typed
@@ -31,13 +34,20 @@ from workbench.viz.schema.variant import OfferRow, RefusedRow
 MOST_REFUSED = 60
 """Most refused opts that are listed: one for each op, axis and reason."""
 MOST_PREDICTED = 40
-"""Most opts of one kernel that are predicted: each takes about ten milliseconds."""
+"""Most lists of opts of one kernel that are predicted: each takes about ten milliseconds."""
 FEWEST_PREDICTED = 4
 """Fewest opts of one kernel that are predicted, however large it is."""
 PREDICTED_NODES = 8_000
 """Most nodes that are lowered to predict opts of one kernel: a large one gets fewer predictions,
 but at least FEWEST_PREDICTED."""
 
+MOST_DIVIDING = 28
+"""Most opts that divide the work among those that are predicted first; the others are opts of all
+kinds."""
+LEAST_GAIN = 1.01
+"""Least predicted speed-up of several opts together: else single ones are enough."""
+
+Opts = tuple[Opt, ...]
 NextRows = tuple[list[OfferRow], list[RefusedRow]]
 
 
@@ -61,8 +71,9 @@ class OfferLists:
 
 
 def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
-    """Return the legal opts of a kernel, best first, and the refused ones with the reason. Of
-    refused opts that differ only in the amount and have the same reason, the first is listed.
+    """Return the legal opts of a kernel, best first, also those of a step of the default opts
+    together, and the refused ones with the reason. Of refused opts that differ only in the amount
+    and have the same reason, the first is listed.
 
     Best is the greatest predicted speed-up; opts without a prediction follow, in the order in which
     a search tries them. The page lists, measures and counts opts in this order. Without `speeds`
@@ -75,9 +86,14 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
         first.setdefault((opt.op, opt.axis, because), opt)
     listed = set(in_turns([*first.values()])[:MOST_REFUSED])
     refusals = [RefusedRow(str(o), refused[o]) for o in first.values() if o in listed]
-    most_promising = in_turns(legal)
-    predictions = _predicted(kernel, most_promising, speeds)
-    offers = [_offer(kernel, opt, predictions.get(opt)) for opt in most_promising]
+    singles, steps = in_turns(legal), _steps(kernel)
+    lists = [step.opts for step in steps] + [(opt,) for opt in _promising(kernel, singles)]
+    predictions = _predicted(kernel, lists, speeds)
+    offers = [_offer(kernel, opt, predictions.get((opt,))) for opt in singles]
+    offers += [
+        _step_offer(step, found) for step in steps
+        if (found := predictions.get(step.opts)) and (found.ratio or 0.0) >= LEAST_GAIN
+    ]  # fmt: skip
     offers.sort(key=lambda offer: -(offer.predicted or 0.0))
     return offers, refusals
 
@@ -87,25 +103,62 @@ def offer_rows(kernel: Kernel) -> list[OfferRow]:
     return [_offer(kernel, opt, None) for opt in kernel.legal_opts()]
 
 
+def _steps(kernel: Kernel) -> list[HeuristicStep]:
+    """Return the steps of the default opts that would fire on a kernel as it is and have several
+    opts, which may gain only together: a loop order makes the tile small that a copy then holds."""
+    with without(kernel.rules_off):
+        found = next_steps(kernel.ast, Device[kernel.device].target)
+        return [step for step, _ in found if len(step.opts) > 1]
+
+
+def _promising(kernel: Kernel, singles: Sequence[Opt]) -> list[Opt]:
+    """Return opts in the order in which they are predicted: those that divide the work among lanes,
+    threads or work-items are most of the first ones, of the unit-stride axis before others."""
+    unit = unit_axis(kernel.ast)
+    name = None if unit is None else unit.axis_name
+    dividing = sorted((o for o in singles if o.op.makes), key=lambda opt: opt.axis != name)
+    first = dividing[:MOST_DIVIDING]
+    return [*first, *(opt for opt in singles if opt not in first)]
+
+
 def _predicted(
-    kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
-) -> dict[Opt, PredictedSpeedup]:
-    """Return the predictions for the first of `legal` opts; {} if the machine's speeds are unknown,
+    kernel: Kernel, lists: Sequence[Opts], speeds: Speeds | None
+) -> dict[Opts, PredictedSpeedup]:
+    """Return the predictions for the first lists of opts; {} if the machine's speeds are unknown,
     or the kernel cannot be predicted."""
     has_hardware = Device[kernel.device].has_hardware
     if speeds is None and not has_hardware:
         return {}
     affordable = PREDICTED_NODES // len(kernel.ast.toposort())
     most = max(FEWEST_PREDICTED, min(MOST_PREDICTED, affordable))
+    machine = None if has_hardware else speeds
     try:
-        return {
-            o.opt: o
-            for o in predicted_speedups(
-                kernel.ast, legal[:most], kernel.target, None if has_hardware else speeds
-            )
-        }
+        found = predicted_speedups(kernel.ast, lists[:most], kernel.target, machine)
+        return {prediction.opts: prediction for prediction in found}
     except WorkbenchError:  # offers need no prediction
         return {}
+
+
+def _step_offer(step: HeuristicStep, prediction: PredictedSpeedup) -> OfferRow:
+    """Return the row of the opts of a step together."""
+    does = f"{step.name}, a step of the default opts: {step.why}"
+    return OfferRow(
+        opt=", ".join(map(str, step.opts)),
+        op=step.opts[0].op.name,
+        axes=list(dict.fromkeys(name for opt in step.opts for name in _axes(opt))),
+        does=does,
+        on_gpu=does,
+        predicted=prediction.ratio,
+        why=f"auto's {step.name}: {prediction.why or step.why}",
+        measured=None,
+        spread=None,
+        differs=False,
+        seconds=None,
+    )
+
+
+def _axes(opt: Opt) -> list[str]:
+    return [name for name in (opt.axis, opt.arg) if isinstance(name, str)]
 
 
 def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> OfferRow:
@@ -117,7 +170,7 @@ def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> Off
     return OfferRow(
         opt=str(opt),
         op=opt.op.name,
-        axes=[name for name in (opt.axis, opt.arg) if isinstance(name, str)],
+        axes=_axes(opt),
         does=opt.op.here,
         on_gpu=opt.op.on_a_gpu,
         predicted=None if prediction is None else prediction.ratio,

@@ -105,7 +105,7 @@ class Request(Struct, tag_field="do", kw_only=True, forbid_unknown_fields=True):
 
 
 class ApplyRequest(Request, tag="apply"):
-    """Apply an opt to a variant."""
+    """Apply an opt, or several, to a variant."""
 
     reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant

@@ -189,11 +189,12 @@ class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class OfferRow(Struct, forbid_unknown_fields=True):
-    """A legal opt. `predicted` and `measured` are speed-ups over the variant that it is offered to,
-    measured in turns with that. `spread` is half the interval of the measured speed-up, as a share
-    of it (null: too few rounds to tell); `differs`: the speed-up is beyond the noise. `counts` says
-    how the accesses of work-groups change, before -> after ("": not known). `busy`: other programs
-    had the cores in every sample, so nothing was measured. Units: `seconds` of one run."""
+    """A legal opt, or several that gain together. `predicted` and `measured` are speed-ups over the
+    variant that it is offered to, measured in turns with that. `spread` is half the interval of the
+    measured speed-up, as a share of it (null: too few rounds to tell); `differs`: the speed-up is
+    beyond the noise. `counts` says how the accesses of work-groups change, before -> after ("": not
+    known). `busy`: other programs had the cores in every sample, so nothing was measured. Units:
+    `seconds` of one run."""
 
     opt: str
     op: str

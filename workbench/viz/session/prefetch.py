@@ -17,7 +17,7 @@ from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.variant import OfferRow
 from workbench.viz.session.handlers import all_kernels, baselines, measurement, plan_comparison
 from workbench.viz.session.live_record import LiveRecord
-from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.opt_text import parse_opts
 from workbench.viz.session.requests import PREFETCH
 
 BUDGET_S = 0.25
@@ -171,7 +171,7 @@ def _measure_offers(
         with session.lock:
             candidates = [measurement.worker_row(session, variant)]
         for place in places:
-            candidate = kernel.apply(parse_opt(listed[place].opt))
+            candidate = kernel.apply(*parse_opts(listed[place].opt))
             candidates.append(measurement.kernel_row(candidate))
         with session.jobs.use_worker(session.device) as worker:
             rows = measurement.times(session, worker, variant, candidates, False, BUDGET_S, SAMPLES)

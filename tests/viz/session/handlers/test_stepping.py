@@ -19,7 +19,7 @@ from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps, tar
 from workbench.emulator.steps import HistoryStep, Trace
 from workbench.viz.schema.gpu import GpuTrace, NumberArray
 from workbench.viz.session.handlers import inspection as stepping
-from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.opt_text import parse_opts
 from workbench.viz.session.session import Session
 
 Array = np.ndarray[Any, Any]
@@ -123,7 +123,7 @@ def test_offers_say_what_they_do_to_the_accesses(
     offers = product.row(variant).offers
     assert {o.op for o in offers if o.counts} == known
     for offer in [o for o in offers if o.counts][::5]:
-        after = emulate(kernel.apply(parse_opt(offer.opt)))
+        after = emulate(kernel.apply(*parse_opts(offer.opt)))
         first, last = (t.total("global").transactions for t in (before, after))
         as_before = f"sectors {first:,}, as before"
         words = as_before if first == last else f"sectors {first:,} -> {last:,}"

@@ -40,7 +40,7 @@ schedulers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from workbench.base.target import Target
@@ -108,22 +108,39 @@ def heuristic(
             step = None if propose in without else propose(kernel, target)
             if step is None:
                 continue
-            before, step_opts = kernel, []
-            with unobserved():
-                for opt in step.opts:
-                    next_kernel = apply_if_legal(kernel, opt, target)
-                    if next_kernel is not None:
-                        kernel = next_kernel
-                        step_opts.append(opt)
-            if not step_opts:
+            before = kernel
+            step, kernel = _legal(kernel, step, target)
+            if not step.opts:
                 continue
-            step = replace(step, opts=tuple(step_opts))
-            applied += step_opts
+            applied += step.opts
             fired.append(step)
             if record.matches is not None:
                 record.matches.append(Match(step, before, kernel))
         record.after = kernel
     return kernel, tuple(applied), HeuristicSteps(fired)
+
+
+def next_steps(kernel: UOp, target: Target) -> Iterator[tuple[HeuristicStep, UOp]]:
+    """Yield each step that would fire on a kernel as it is, with its legal opts, and the kernel
+    with these."""
+    with unobserved():
+        for propose in steps_for(target):
+            step = propose(kernel, target)
+            if step is not None:
+                yield _legal(kernel, step, target)
+
+
+def _legal(kernel: UOp, step: HeuristicStep, target: Target) -> tuple[HeuristicStep, UOp]:
+    """Return a step with those of its opts that are legal one after another, and the kernel with
+    these."""
+    opts: list[Opt] = []
+    with unobserved():
+        for opt in step.opts:
+            next_kernel = apply_if_legal(kernel, opt, target)
+            if next_kernel is not None:
+                kernel = next_kernel
+                opts.append(opt)
+    return replace(step, opts=tuple(opts)), kernel
 
 
 def in_register_transpose(kernel: UOp, target: Target) -> HeuristicStep | None:

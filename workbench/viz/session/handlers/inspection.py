@@ -55,7 +55,7 @@ from workbench.viz.schema.record import RecordedPass
 from workbench.viz.schema.variant import AxisRow, CodeRow, CompilerPass, CompilerPasses
 from workbench.viz.session.handlers import edits, measurement, variant_transfer, variants
 from workbench.viz.session.live_record import LiveRecord
-from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.opt_text import parse_opts
 
 # --------------------------------------------------------------------------------------------------
 # Requests about rewrites and accesses: the elements that a loop touches, why a rule did not fire,
@@ -440,7 +440,7 @@ def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
             break
         session.status("emulate", len(words), 0, f"counting {offer.opt}")
         with suppress(WorkbenchError):
-            changed = emulate_if_small(kernel.apply(parse_opt(offer.opt)), OFFER_S)
+            changed = emulate_if_small(kernel.apply(*parse_opts(offer.opt)), OFFER_S)
             if changed is not None:
                 words[offer.opt] = counts_text(run, changed)
     session.status(None)

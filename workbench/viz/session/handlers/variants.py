@@ -31,7 +31,7 @@ from workbench.viz.schema.messages import NoResult, VariantReply
 from workbench.viz.schema.variant import TimingRow, VariantRow, joined_searches
 from workbench.viz.session import persistence
 from workbench.viz.session.live_record import Edited, LiveRecord
-from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.opt_text import parse_opts
 from workbench.viz.session.requests import CHOICE
 
 # --------------------------------------------------------------------------------------------------
@@ -165,8 +165,11 @@ _NEW: Mapping[str, Any] = MappingProxyType(
 
 
 def apply(session: LiveRecord, variant: int, opt: str) -> VariantReply:
-    """Apply one opt to a variant; return the new variant. Errors: ParseError; KernelOptError."""
-    kernel = session.kernels[variant].apply(parse_opt(opt))
+    """Apply an offer, one opt or several; return the new variant.
+
+    Errors: ParseError; KernelOptError.
+    """
+    kernel = session.kernels[variant].apply(*parse_opts(opt))
     return VariantReply(variant_of(session, kernel, variant))
 
 
