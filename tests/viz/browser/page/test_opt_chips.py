@@ -141,6 +141,21 @@ def test_the_list_as_text_says_what_it_is_applied_to(
         assert plain(session.row(2))["opts"] == ['UPCAST("g1", 4)']
 
 
+def test_a_typed_list_stands_below_the_kernel_that_it_is_applied_to(
+    browser: Any, session: Session, tmp_path: Path
+) -> None:
+    """It stood below what was selected, with opts that are not its own."""
+    done(session, "paste", variant=1, text='UPCAST("g1", 4)')
+    done(session, "paste", variant=1, text=LIST + ', UNROLL("r0", 2)')
+    assert [session.row(n).parent for n in (2, 3)] == [1, 1], "to which Undo leads back"
+    with LivePage(browser, tmp_path, session) as live:
+        live.answer()
+        levels = [
+            live.page.get_attribute(f"[data-key=variant-{n}]", "aria-level") for n in range(4)
+        ]
+        assert levels == ["1", "2", "2", "3"]
+
+
 def test_variants_say_what_they_are_and_are_named_and_deleted(
     browser: Any, session: Session, tmp_path: Path
 ) -> None:

@@ -12,10 +12,15 @@ const ownerOf = (device) => device && (device.groups || device.elsewhere) ? devi
  * such a one.
  * @param {PageRecord} record
  * @param {VariantRow | null} variant */
-export function isOfOtherDevice({ devices, device }, variant) {
-  if (!variant?.default_of || variant.default_of === device) return false;
-  const owner = (/** @type {string} */ name) => ownerOf(devices.find((row) => row.name === name));
-  return owner(variant.default_of) !== owner(device);
+export const isOfOtherDevice = (record, variant) => isOther(record, variant?.default_of);
+
+/** Whether a device is another than the record's: all processors of this machine are one.
+ * @param {PageRecord} record
+ * @param {string | undefined} name */
+export function isOther({ devices, device }, name) {
+  if (!name || name === device) return false;
+  const owner = (/** @type {string} */ of) => ownerOf(devices.find((row) => row.name === of));
+  return owner(name) !== owner(device);
 }
 
 // The reader's selection carried to the next plan: the kernel and the variant, where they exist.

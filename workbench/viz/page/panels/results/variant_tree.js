@@ -17,7 +17,7 @@ import { elementsOf, fold, h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { dateText, plural } from "../../base/text.js";
 import { machineOfEdited } from "../../listing/programs.js";
-import { isOfOtherDevice } from "../../record/variants.js";
+import { isOfOtherDevice, isOther } from "../../record/variants.js";
 import { predictedCells, timeCells } from "./times.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -209,14 +209,20 @@ function label(app, { name, parent }) {
   return above && name.startsWith(above + PLUS) ? name.slice(above.length + 1) : name;
 }
 
-/** Return [variant, level] with children under their parents.
+/** Return [variant, level] with children under their parents. Whole lists of opts that were typed
+ * are below the kernel without opts, unless they go on from those of the variant before.
  * @param {App} app
  * @param {number[]} ofKernel */
 function inTreeOrder(app, ofKernel) {
   /** @type {Map<number, number[]>} */
   const children = new Map(ofKernel.map((i) => [i, []]));
-  const parentOf = (/** @type {number} */ i) =>
-    notDeleted(app.record, app.record.variants[i].parent) ?? -1;
+  const { kernels, variants } = app.record;
+  const parentOf = (/** @type {number} */ i) => {
+    const { parent, opts, edited, searches, kernel } = variants[i];
+    const above = notDeleted(app.record, parent) ?? -1;
+    const goesOn = variants[above]?.opts.every((opt, at) => opt === opts[at]) ?? true;
+    return goesOn || edited || searches.length ? above : kernels[kernel].root;
+  };
   const tops = ofKernel.filter((i) => !children.get(parentOf(i))?.push(i));
   const rows = [];
   const waiting = tops.map((i) => [i, 1]).reverse();
@@ -266,6 +272,8 @@ function variantRow(app, i, level) {
       recordText(label(app, variant), "wb-clip", 80),
       variant.edited && !variant.name.startsWith("edited") &&
         h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
+      variant.edited && isOther(app.record, variant.code[0]?.device) &&
+        h("i", { class: "wb-quiet wb-mark" }, variant.code[0]?.device),
       machineOfEdited(app.record, variant) && h("i", { class: "wb-quiet wb-mark" }, "not run"),
       failureMark(variant),
       doubtMark(app, variant),
