@@ -29,6 +29,7 @@ from workbench.cost.core_time import LoopWork
 from workbench.cost.kernel_cost import Cost
 from workbench.cost.predicted_cost import bottleneck_of, predicted_cost, published_speeds
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.default_opts import next_steps
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.measure.speeds import Speeds
 from workbench.search.moves import in_turns
@@ -174,13 +175,8 @@ def test_opts_that_gain_together_are_one_offer() -> None:
         ratio = predicted_cost(kernel.ast, kernel.target, SPEEDS).predicted_s
         ratio /= predicted_cost(tiled.ast, tiled.target, SPEEDS).predicted_s
         assert first.predicted == pytest.approx(ratio)
-        (packed,) = [
-            offer
-            for offer in offers_module.next_rows(tiled, SPEEDS)[0]
-            if "pack-operand" in offer.why
-        ]
-        assert "ORDER" in packed.opt and "STAGE" in packed.opt
-        tiled.apply(*parse_opts(packed.opt))
+        steps = {step.name: step.opts for step, _ in next_steps(tiled.ast, tiled.target)}
+        assert {OptOps.ORDER, OptOps.STAGE} <= {opt.op for opt in steps["pack-operand"]}
 
 
 @pytest.mark.parametrize("device", ["CUDA:H100", "LLVM"])
