@@ -130,6 +130,18 @@ def test_what_is_always_interrupted_has_no_time_but_that_on_its_core(
     assert measurement.had == pytest.approx(0.05) or measurement.had == pytest.approx(0.02)
 
 
+def test_one_undisturbed_sample_among_others_is_no_time() -> None:
+    """It found caches and threads as other programs had left them: it took ten times as long."""
+    disturbed = [timing.Sample(0.02, 0.05), timing.Sample(0.04, 0.05), timing.Sample(0.05, 0.06)]
+    alone = Samples.of([*disturbed, timing.Sample(0.01)])
+    assert alone.median_s == pytest.approx(1e-3) and alone.had == pytest.approx(0.05)
+    short = Samples.of([*disturbed, timing.Sample(5e-4)])
+    assert short.median_s == pytest.approx(5e-4) and short.had == pytest.approx(0.29)
+    two = Samples.of([*disturbed, timing.Sample(0.01), timing.Sample(0.012)])
+    assert two.median_s == pytest.approx(0.011) and two.had is None
+    assert Samples.of([timing.Sample(3.0)]).had is None, "a slow run has one sample"
+
+
 def test_what_waits_by_itself_is_not_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that sleeps, or waits for a GPU, uses no core; nobody takes it one."""
     cores = Cores(monkeypatch, repeat(0.0))

@@ -119,6 +119,7 @@ def test_edited_source_is_checked(worker: Worker, kernel: Kernel) -> None:
         ("((float *)p1)[0] = 99;", "changes buffer p1, an input"),
         ("p1 = p1 + 600;", "the program reads outside of buffer p1"),
         ("p1 = p1 - 100;", "the program reads outside of buffer p1"),
+        ("p0[24] = p1[600];", "writes outside of buffer p0"),  # what stands there, too: NaN
     ):
         source = kernel.compile("C").source
         begin = source.index("for (long g0")
@@ -162,6 +163,8 @@ def test_the_line_of_an_access_outside_is_named(worker: Worker, kernel: Kernel) 
     moved = f"{source[:begin]}p1 = p1 + 600;\n{source[begin:]}"
     assert where(moved).startswith(f"line {last}: p1[600] is outside")
     assert where(source) == ""
+    end = "const float *a = &p0[24], *b = (const float *)&p0[24]; if (p1 == a || p1 == b) return;"
+    assert where(f"{source[:begin]}{end}\n{source[begin:]}") == "", "no access"
     with pytest.raises(WorkerEnded):
         where(inside(kernel, "*(volatile int *)8 = 1;"))
 

@@ -101,7 +101,8 @@ class Samples:
 
     Units: seconds. A sample is the mean of `batch` runs. `shares` has the share of its cores that
     each had (empty: all of them). Where others had the cores for a part of it, a sample is no time
-    of the run: all figures are of the undisturbed ones. Without such, they are of the least time
+    of the run: all figures are of the undisturbed ones. Without two such (one that stands alone
+    among disturbed ones has found caches and threads as these left them) they are of the least time
     for which a sample had its cores, and `had` is not None. The system counts the time of other
     threads late, so such a time may be too short: it is at least `least_s`, which a run needs on
     this machine, if that is known, and at most the time by the clock.
@@ -126,18 +127,21 @@ class Samples:
 
     @property
     def times_s(self) -> tuple[float, ...]:
-        """The undisturbed samples; without such, the least time for which one had its cores."""
+        """The undisturbed samples; without two, the least time for which one had its cores."""
+        if self.had is not None:
+            return (min(self._computing_s),)
         both = zip(self.samples_s, self.undisturbed, strict=True)
-        clean_s = tuple(seconds for seconds, is_clean in both if is_clean)
-        return clean_s or tuple(sorted(self._computing_s)[:1])
+        return tuple(seconds for seconds, is_clean in both if is_clean)
 
     @property
     def had(self) -> float | None:
-        """The share of its cores that the sample with the least time on them had; None if there are
-        undisturbed samples."""
-        if any(self.undisturbed) or not self.samples_s:
+        """The share of its cores that the sample with the least time on them had (of all of them,
+        if that one had all); None if there are enough undisturbed samples."""
+        clean = sum(self.undisturbed)
+        if clean > 1 or clean == len(self.samples_s):
             return None
-        return min(zip(self._computing_s, self._shares, strict=True))[1]
+        share = min(zip(self._computing_s, self._shares, strict=True))[1]
+        return share if share < WHOLE else statistics.mean(self._shares)
 
     @property
     def median_s(self) -> float:

@@ -166,8 +166,9 @@ def _names_of(program: SandboxedProgram) -> list[str]:
 
 STRIP_BYTES = 4096
 FILL, FILL_OF_FLOATS = 0xA5, 0xFF
-"""The bytes of the strips: large integers, and floats that are NaN, so that an answer shows a read
-of them."""
+"""The bytes of the strips: large integers, and floats of inputs that are NaN, so that an answer
+shows a read of them. Around outputs they are numbers: NaN that was read outside would be no change
+where it is written outside."""
 
 
 def judged(is_right: bool, text: str, reads: str) -> tuple[bool, str]:
@@ -182,19 +183,20 @@ class SandboxedBuffer:
     """A copy of a buffer, on a device, between two strips of memory that no program may write to,
     or read from."""
 
-    def __init__(self, original: Buffer, device: str):
+    def __init__(self, original: Buffer, device: str, is_output: bool):
         self._original, strip = original, STRIP_BYTES // max(1, original.dtype.itemsize)
         self._whole = Buffer(device, original.dtype, original.size + 2 * strip)
         self._front_bytes = strip * original.dtype.itemsize
-        self._fill = FILL_OF_FLOATS if original.dtype.is_float else FILL
+        self._is_output = is_output
+        self._first_fill = FILL_OF_FLOATS if original.dtype.is_float and not is_output else FILL
         self.buffer = self._whole.window(strip, original.size)
         self.renew()
 
     def renew(self, other_strips: bool = False) -> None:
         """Give the copy and its strips the contents that they began with; `other_strips`: all bits
         of the strips are others."""
-        fill = self._fill ^ 0xFF if other_strips else self._fill
-        self._whole.copy_in(np.full(self._whole.nbytes, fill, np.uint8))
+        self._fill = self._first_fill ^ 0xFF if other_strips else self._first_fill
+        self._whole.copy_in(np.full(self._whole.nbytes, self._fill, np.uint8))
         self.buffer.copy_from(self._original)
 
     def noted(self) -> tuple[int, int] | None:
@@ -203,7 +205,7 @@ class SandboxedBuffer:
         note = self._bytes()[: self._front_bytes][-24:].view(np.int64)
         return (int(note[1]), int(note[2])) if note[0] == OUTSIDE else None
 
-    def spoilt(self, name: str, is_output: bool) -> str:
+    def spoilt(self, name: str) -> str:
         """Return a text about a write outside of the buffer, or to an input; "" for none. `name`
         stands for the buffer in the text."""
         contents = self._bytes()
@@ -211,7 +213,7 @@ class SandboxedBuffer:
         if np.any(strips != self._fill):
             return f"writes outside of buffer {name}"
         before, after = (b.to_numpy().view(np.uint8) for b in (self._original, self.buffer))
-        same = is_output or np.array_equal(before, after)
+        same = self._is_output or np.array_equal(before, after)
         return "" if same else f"changes buffer {name}, an input"
 
     def _bytes(self) -> Any:

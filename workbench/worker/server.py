@@ -156,7 +156,7 @@ class WorkerServer:
         """
         originals, slots = self._data[task["data"]].buffers, task["outputs"]
         device = Device.canonical(task["kernel"]["device"])
-        guards = [SandboxedBuffer(b, device) for b in originals]
+        guards = [SandboxedBuffer(b, device, slot in slots) for slot, b in enumerate(originals)]
         self._continue(0, 2, "compiling")
         _, run = bind(task["kernel"], [guard.buffer for guard in guards])
         self._continue(1, 2, "running", task["silent_s"])
@@ -165,7 +165,7 @@ class WorkerServer:
             run()
         seconds = (time.perf_counter() - start) / task["times"]
         names = zip(task["names"], guards, strict=True)
-        problems = [g.spoilt(n, slot in slots) for slot, (n, g) in enumerate(names)]
+        problems = [guard.spoilt(name) for name, guard in names]
         if any(problems):
             problem = " and ".join(filter(None, problems))
             because = "it is written by hand, and no check could show that before"
@@ -182,7 +182,7 @@ class WorkerServer:
         original = parsed(task["original"]) if "original" in task else None
         slots = task["outputs"] if original is None else original.outputs
         device = Device.canonical(task["kernel"]["device"])
-        guards = [SandboxedBuffer(b, device) for b in originals]
+        guards = [SandboxedBuffer(b, device, slot in slots) for slot, b in enumerate(originals)]
         buffers = [guard.buffer for guard in guards]
         self._continue(0, 3, "compiling")
         _, run = bind(task["kernel"], buffers)
@@ -191,11 +191,10 @@ class WorkerServer:
         run()
         seconds = time.perf_counter() - begin
         self._continue(2, 3, "comparing with the reference interpreter")
-        problems = [g.spoilt(f"p{slot}", slot in slots) for slot, g in enumerate(guards)]
-        problem = " and ".join(filter(None, problems))
+        problem, reads = _spoilt(guards), ""
         is_edited = task["kernel"].get("source") is not None
-        is_again = is_edited and not problem and seconds < MOST_AGAIN_S
-        reads = _read_outside(run, guards, slots) if is_again else ""
+        if is_edited and not problem and seconds < MOST_AGAIN_S:
+            problem, reads = _run_again(run, guards, slots)
         if original is None:
             outputs = [buffers[slot].to_numpy().view(np.uint8).data for slot in slots]
             is_quick = seconds < MOST_AGAIN_S
@@ -216,7 +215,7 @@ class WorkerServer:
         checked = Device[device].bounds_checked(kernel["source"], sizes)
         if checked is None:
             return {"where": ""}
-        guards = [SandboxedBuffer(b, device) for b in buffers]
+        guards = [SandboxedBuffer(b, device, is_output=False) for b in buffers]
         self._continue(0, 1, "looking for the line", task.get("silent_s"))
         with suppress(WorkbenchError):  # checks that do not compile, such as in another function
             _, run = bind({**kernel, "source": checked.text}, [guard.buffer for guard in guards])
@@ -275,15 +274,26 @@ def _row(samples: Samples, seconds: str, shares: str) -> Row:
     return {seconds: samples.samples_s, shares: samples.shares}
 
 
-def _read_outside(run: Run, guards: Sequence[SandboxedBuffer], outputs: Sequence[int]) -> str:
-    """Return a text about the buffers outside of which a kernel reads: its outputs change with what
-    stands there. Of a kernel whose outputs change by themselves nothing is known: ""."""
+def _spoilt(guards: Sequence[SandboxedBuffer]) -> str:
+    """Return a text about what a program wrote to other memory than its outputs; "" for nothing."""
+    problems = [guard.spoilt(f"p{slot}") for slot, guard in enumerate(guards)]
+    return " and ".join(filter(None, problems))
+
+
+def _run_again(
+    run: Run, guards: Sequence[SandboxedBuffer], outputs: Sequence[int]
+) -> tuple[str, str]:
+    """Return a text about what a kernel writes to other memory, and one about the buffers outside
+    of which it reads: its outputs change with what stands there ("": nothing). Of a kernel whose
+    outputs change by themselves that is not known."""
     before = [guards[slot].buffer.to_numpy().copy() for slot in outputs]
+    problems = []
 
     def outputs_with(other: int | None) -> list[bytes]:
         for slot, guard in enumerate(guards):
             guard.renew(other_strips=slot == other)
         run()
+        problems.append(_spoilt(guards))
         return [guards[slot].buffer.to_numpy().tobytes() for slot in outputs]
 
     first = outputs_with(None)
@@ -292,7 +302,8 @@ def _read_outside(run: Run, guards: Sequence[SandboxedBuffer], outputs: Sequence
     for slot, array in zip(outputs, before, strict=True):
         guards[slot].buffer.copy_in(array)
     buffers = " and ".join(f"buffer p{slot}" for slot in places)
-    return f"the program reads outside of {buffers}" if places else ""
+    reads = f"the program reads outside of {buffers}" if places else ""
+    return next(filter(None, problems), ""), reads
 
 
 def joint_calibration(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:

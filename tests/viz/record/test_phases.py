@@ -46,6 +46,14 @@ def by_hand() -> Exploration:
     return explore(loss, *weights)
 
 
+def by_hand_into_new_tensors() -> Exploration:
+    """The same, as in a formula: the weights stay as they are."""
+    net, loss = trained()
+    weights = nn.state.get_parameters(net)
+    gradients = loss.gradient(*weights)
+    return explore(loss, *(w - 0.1 * g for w, g in zip(weights, gradients, strict=True)))
+
+
 def phases(ex: Exploration) -> set[str]:
     return {phase for kernel in ex.kernels for phase in kernel.phases}
 
@@ -84,8 +92,8 @@ def test_a_kernel_of_two_phases_has_the_colour_of_the_forward() -> None:
     assert any("max" in name for name in stored), "it is the forward's, whoever stores it"
 
 
-@pytest.mark.parametrize("explored", [with_adam, by_hand])
-def test_what_is_written_of_gradients_is_of_the_optimiser(explored: object) -> None:
+@pytest.mark.parametrize("explored", [with_adam, by_hand, by_hand_into_new_tensors])
+def test_what_is_made_of_gradients_is_of_the_optimiser(explored: object) -> None:
     assert callable(explored)
     ex = explored()
     assert phases(ex) == {"forward", "backward", "optimiser"}

@@ -50,12 +50,22 @@ def test_edited_source_is_a_variant(session: Session) -> None:
 
 
 @NEEDS_C
-@pytest.mark.parametrize("index", [255, 1 << 17])
-def test_a_verdict_begins_with_the_line_that_reads_outside(session: Session, index: int) -> None:
-    """Also where it reads beyond the memory around the buffers, of which no strip tells."""
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        ("p0[0] += p1[255] + 1;", 255),
+        (f"p0[0] += p1[{1 << 17}] + 1;", 1 << 17),
+        ("if (p1[5000] == 0.3141f) p0[0] = 7;", 5000),
+    ],
+)
+def test_a_verdict_begins_with_the_line_that_reads_outside(
+    session: Session, statement: str, index: int
+) -> None:
+    """Also where it reads beyond the memory around the buffers, of which no strip tells, and where
+    the answer is right by chance."""
     text = "\n".join(plain(session.row(0))["code"][0]["lines"])
     end = text.rindex("}")
-    reads = f"{text[:end]}  p0[0] += p1[{index}] + 1;\n}}"
+    reads = f"{text[:end]}  {statement}\n}}"
     bad = done(session, "edit", variant=0, language="C", text=reads)["variant"]
     line = text[:end].count("\n") + 1
     row, says = plain(session.row(bad)), f"line {line}: p1[{index}] is outside of its "

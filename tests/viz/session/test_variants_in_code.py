@@ -6,6 +6,7 @@ import pytest
 
 from tests.viz.session.support import done, session_of
 from tests.viz.support import matmul, softmax
+from workbench import Tensor, explore
 from workbench.base.errors import WorkbenchError
 from workbench.ir.opt.opt import Opt, OptOps
 
@@ -62,6 +63,22 @@ def test_a_variant_of_another_exploration_or_plan_is_refused(
         done(session, "replan", node=decision.node, store=True)
         with pytest.raises(WorkbenchError, match="planned again"):
             ex.delete(mine, back=True)
+
+
+def test_a_kernel_of_the_plan_before_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that was planned again by hand has other kernels at the same places."""
+    ex = explore(Tensor.empty(64, 48).exp().sum(1))
+    before = ex.kernels[0].apply(Opt(OptOps.UPCAST, "g0", 4))
+    with session_of(ex) as session:
+        monkeypatch.setattr(ex.display, "session", session)
+        decision = next(d for d in session.record.plan.decisions if d.value.startswith("exp"))
+        done(session, "replan", node=decision.node, store=True)
+        with pytest.raises(WorkbenchError, match="the page shows another plan"):
+            ex.add(before, "mine")
+        now = ex.variants[0].kernel.apply(Opt(OptOps.UPCAST, "g0", 4))
+        assert ex.add(now, "mine").kernel.ast is now.ast
+        with pytest.raises(WorkbenchError, match="not a kernel of this exploration"):
+            ex.add(matmul().kernels[0])
 
 
 def test_a_variant_whose_name_is_taken_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,10 @@ _COMMENT = re.compile(r"//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/", re.DOTALL)
 _ARGUMENT = re.compile(
     r"\*\s*(?:restrict\s+|__restrict\s+)?(?P<name>\w+)\s*=\s*args\[(?P<slot>\d+)\]"
 )
-_LANES = re.compile(r"\(\s*(?P<type>(?:const\s+)?\w+)\s*\*\s*\)\s*&\s*$")
+_LANES = re.compile(r"\*\s*\(\s*(?P<type>(?:const\s+)?\w+)\s*\*\s*\)\s*&\s*$")
 """Before an access to neighbouring elements at once: `*(const f32x4 *)&p0[index]`."""
+_ADDRESS = re.compile(r"(?:[(=,?:{;\[<>+\-*/%|^!]|\*\s*\)|\breturn)\s*&\s*$")
+"""Before an address, which may be that of the end."""
 _CHECK = f"""\
 #define wb_inside(p, slot, size, line, bytes, ...) ({{ \\
     long long i_ = (__VA_ARGS__), from_ = (char *)(p) - (char *)args[slot], of_ = sizeof *(p), \\
@@ -60,6 +62,10 @@ class _Checks:
                 break
             name, line = match["name"], self._code.count("\n", 0, match.start()) + 1
             lanes = _LANES.search(self._code, at, match.start())
+            if lanes is None and _ADDRESS.search(self._code, at, match.start()):
+                parts.append(self._code[at : match.end()])
+                at = match.end()
+                continue
             size = f"sizeof({'*' + name if lanes is None else lanes['type']})"
             slot = self._slots[name]
             values = f"{name}, {slot}, {self._sizes[slot]}, {line}, {size}"

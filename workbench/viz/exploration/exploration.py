@@ -189,14 +189,20 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         a name that is taken.
         """
         require(name, str, "add: name", 'name="mine"')
-        number, variant_kernel = self.kernel_at(kernel)
-        if variant_kernel.rules_off != self.kernels[number].rules_off:
+        variant_kernel = kernel if isinstance(kernel, Kernel) else self.kernel_at(kernel)[1]
+        rows = self.page.variants(self, True)
+        shown = next((r for r in rows if r.kernel.original is variant_kernel.original), None)
+        if shown is None:
+            self.kernel_at(kernel)  # fails for that of another exploration
+            because = "the page shows another plan, of choices by hand, with other kernels"
+            raise WorkbenchError("cannot add this kernel", because, "a kernel of ex.variants")
+        if variant_kernel.rules_off != shown.kernel.rules_off:
             because = "it has other rules off"
             raise WorkbenchError(
                 "cannot add this kernel", because, "the same opts with these rules on"
             )
         opts = ", ".join(map(str, variant_kernel.applied_opts))
-        reply = self.page.ask(self, "paste", variant=number, text=opts, name=name)
+        reply = self.page.ask(self, "paste", variant=shown.place, text=opts, name=name)
         return next(v for v in self.variants if v.place == reply.variant)
 
     def rename(self, variant: Variant, name: str) -> None:

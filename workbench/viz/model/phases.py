@@ -1,8 +1,8 @@
 """The phases of training, forward, backward and optimiser, and the phase of a value.
 
-Gradients are of the backward. Other values computed from gradients are of the optimiser if they are
-written to memory and no gradient of them is taken; so are values that the same object writes beside
-them. All others are of the forward.
+Gradients are of the backward. Other values computed from gradients are of the optimiser, if no
+gradient of them is taken: new values of parameters, written over the old ones or not, and norms of
+gradients. So are values that the same object writes beside them. All others are of the forward.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ def phases_of(
         is_gradient = isinstance(derivation, GradientDerivation | GradientStep)
         if is_gradient or any(source in after for source in derivation.sources):
             after.add(derivation)
-        is_update = (
-            derivation in of_written and derivation in after and derivation not in differentiated
-        )
+        is_update = derivation in after and derivation not in differentiated
         phases[derivation] = BACKWARD if is_gradient else OPTIMISER if is_update else FORWARD
     owners = set(_owners(derivation for derivation, phase in phases.items() if phase == OPTIMISER))
     for derivation in of_written - differentiated:

@@ -139,8 +139,10 @@ function shownChoices(app) {
     setChildren(el, app.record.kernels.length ? choices : []);
     kernels.value = String(kernel);
     ofKernel.value = String(variant);
-    const { name, timing } = app.variant() ?? {};
-    ofKernel.title = [name, timing && timingText(timing)].filter(Boolean).join("  ");
+    const { name, timing, check, error } = app.variant() ?? {};
+    const fault = error?.what ?? (check?.ok === false && check.text);
+    ofKernel.classList.toggle("wb-bad", Boolean(fault));
+    ofKernel.title = [name, fault, timing && timingText(timing)].filter(Boolean).join("  ");
   };
   return { el, update };
 }
@@ -199,12 +201,14 @@ function foldButton(app, name, title, isOpen, hint, key) {
   return el;
 }
 
-/** A variant in a line, with its time: a name that is cut leaves room for the words after it.
+/** A variant in a line, with its time, or its fault: a name that is cut leaves room for the words
+ * after it.
  * @param {App} app
  * @param {number} i */
 function brief(app, i) {
-  const { name, timing } = app.record.variants[i];
-  return timing ? `${cut(name, MOST_NAME)}  ${briefTiming(timing)}` : name;
+  const { name, timing, check, error } = app.record.variants[i];
+  const words = check?.ok === false ? "WRONG" : error ? "failed" : timing && briefTiming(timing);
+  return words ? `${cut(name, MOST_NAME)}  ${words}` : name;
 }
 
 const MOST_NAME = 24; // characters of the name of a variant before its time

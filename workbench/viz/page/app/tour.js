@@ -89,7 +89,7 @@ function tourParts(app, at) {
   ];
 }
 
-/** Mark the cell of a pane, and bring it into sight where panes stand below each other.
+/** Mark the cell of a pane, and bring it into sight.
  * @param {App} app
  * @param {string} pane "": none
  * @param {boolean} isOther whether the step has just been reached */
@@ -98,7 +98,8 @@ function light(app, pane, isOther) {
   for (const cell of elementsOf(app.root ?? document, ".wb-frame")) {
     const isOne = cell.dataset.pane === pane;
     cell.classList.toggle("wb-toured", isOne);
-    if (isOne && isOther && app.arrangements.isStacked) cell.scrollIntoView({ block: "start" });
+    if (!isOne || !isOther) continue;
+    cell.scrollIntoView({ block: app.arrangements.isStacked ? "start" : "nearest" });
   }
 }
 

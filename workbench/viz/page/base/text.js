@@ -9,6 +9,30 @@ export function hasWords(text, query) {
   return parts.every((part) => searched.includes(part));
 }
 
+/** The words and numbers of a text: `a[2].out` -> "a.2.out".
+ * @param {string} text */
+const dotted = (text) => (text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []).join(".");
+
+/** Return the items whose texts have the words of a query in any order, those with whole words first.
+ * Of a name, `a.2.out` or `a[2].out`, the parts alone count where nothing has it.
+ * @template T
+ * @param {T[]} items
+ * @param {(item: T) => string} textOf
+ * @param {string} query
+ * @returns {T[]} */
+export function search(items, textOf, query) {
+  const words = query.trim().split(/\s+/).map(dotted);
+  const matches = items.flatMap((item) => {
+    const text = textOf(item);
+    if (!hasWords(text, query)) return [];
+    const own = `.${dotted(text)}.`;
+    const has = words.filter((word) => own.includes(word)).length;
+    return [{ item, has, whole: words.filter((word) => own.includes(`.${word}.`)).length }];
+  });
+  const named = matches.filter(({ has }) => has === words.length);
+  return (named.length ? named : matches).sort((a, b) => b.whole - a.whole).map(({ item }) => item);
+}
+
 /** 0.0213 -> "21.3 ms"
  * @param {number} s */
 export function secondsText(s) {

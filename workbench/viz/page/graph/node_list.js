@@ -3,7 +3,7 @@
 
 import { elementsOf, h, refill } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
-import { hasWords, plural } from "../base/text.js";
+import { plural, search } from "../base/text.js";
 
 /** @import { Drawing, GraphMatch, GraphNode, Key } from "./graph.d.ts" */
 
@@ -121,26 +121,16 @@ export function graphSearch(label, find) {
   return { field, count, search };
 }
 
-/** The words and numbers of a text: `a[2].out` -> "a.2.out".
- * @param {string} text */
-const dotted = (text) => (text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []).join(".");
-
-/** Return the nodes that a query finds, whole words first: words of the label, type or shape in any
- * order, or #number. Of a name, `a.2.out` or `a[2].out`, the parts alone count where nothing has it.
+/** Return the nodes that a query finds: by words of the label, type or shape, or #number.
  * @param {Pick<Drawing, "nodes">} drawing
  * @param {string} query */
 export function graphFind({ nodes }, query) {
-  const wanted = query.trim().toLowerCase();
+  const wanted = query.trim();
   if (!wanted) return [];
   if (/^#\d+$/.test(wanted)) return nodes.filter((node) => `#${node.n}` === wanted);
-  const words = wanted.split(/\s+/).map(dotted);
-  const matches = nodes.flatMap((node) => {
-    const text = `${node.label} ${node.sub} ${node.op} ${node.found ?? ""}`;
-    if (!hasWords(text, wanted)) return [];
-    const own = `.${dotted(text)}.`;
-    const has = words.filter((word) => own.includes(word)).length;
-    return [{ node, has, whole: words.filter((word) => own.includes(`.${word}.`)).length }];
-  });
-  const named = matches.filter(({ has }) => has === words.length);
-  return (named.length ? named : matches).sort((a, b) => b.whole - a.whole).map(({ node }) => node);
+  return search(
+    nodes,
+    (node) => `${node.label} ${node.sub} ${node.op} ${node.found ?? ""}`,
+    wanted,
+  );
 }

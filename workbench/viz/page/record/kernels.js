@@ -1,6 +1,6 @@
 // Numbers of the kernels of a plan: time, share and bytes of each, totals, and phases of training.
 
-import { bytesText, hasWords, secondsText } from "../base/text.js";
+import { bytesText, search, secondsText } from "../base/text.js";
 import { isOfOtherDevice } from "./variants.js";
 
 /** @import { KernelRow, PageRecord, PhaseRow, PlanPicture, TimingRow } from "../record.d.ts" */
@@ -157,7 +157,9 @@ export const workShare = ({ share, isMixed }) =>
  * @param {Work[]} work of all kernels */
 export function timedCount(work) {
   const count = work.filter(({ isMeasured }) => isMeasured).length;
-  return count && count < work.length ? `${count} of ${work.length} timed` : "";
+  const busy = work.filter(({ isMeasured, mark }) => !isMeasured && mark === "busy").length;
+  if (!(count || busy) || count === work.length) return "";
+  return `${count} of ${work.length} timed${busy ? `, ${busy} busy` : ""}`;
 }
 
 /** "1.20 ms, 40 MiB": of several kernels together.
@@ -207,14 +209,13 @@ const byModule = ({ module: a }, { module: b }) =>
  * @returns {KernelGroup[]} */
 export function kernelGroups(record, order, query) {
   const { kernels, lines } = record;
-  const places = kernels.map((_, k) => k).filter((k) => {
+  const textOf = (/** @type {number} */ k) => {
     const { title, name, line, modules, phases } = kernels[k];
     const where = line === null ? "" : lines[line].where;
-    return hasWords(
-      `${k + 1} ${title} ${name} ${where} ${modules.join(" ")} ${phases.join(" ")}`,
-      query,
-    );
-  });
+    return `${k + 1} ${title} ${name} ${where} ${modules.join(" ")} ${phases.join(" ")}`;
+  };
+  const found = search(kernels.map((_, k) => k), textOf, query);
+  const places = order === "place" ? found : found.sort((a, b) => a - b);
   const drawn = query.trim() ? [] : drawnKernels(record);
   const others = places.filter((k) => !drawn.includes(k));
   const groups = sortedGroups(record, order, others).map((group) => ({

@@ -145,8 +145,9 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
         error.because += f" ({place})" if place else ""
         raise
     outcome = _outcome(check, slots, reply)
-    if is_text and not outcome.ok and reply["is_quick"] and (place := where()):
-        outcome = CheckRow(False, f"WRONG: {place}; {outcome.text.removeprefix('WRONG: ')}")
+    if is_text and reply["is_quick"] and (place := where()):  # also of what is right by chance
+        others = "" if outcome.ok else f"; {outcome.text.removeprefix('WRONG: ')}"
+        outcome = CheckRow(False, f"WRONG: {place}{others}")
     with session.lock:
         session.checks[variant, candidate["device"]] = outcome
         if is_shown(session, variant, candidate):

@@ -17,7 +17,7 @@ import {
   setChildren,
 } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
-import { hasWords, secondsText, three } from "../../base/text.js";
+import { hasWords, search, secondsText, three } from "../../base/text.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { OfferRow, RefusedRow, VariantRow } from "../../record.d.ts" */
@@ -155,12 +155,23 @@ function shownOffers(app, variant, state, list) {
   const before = isThere ? state.shown?.opts ?? [] : [];
   const still = before.flatMap((opt) => byName.get(opt) ?? []);
   if (still.length && still.length === before.length) return still;
-  const sorted = measuredFirst(fitting(variant.offers, state));
+  const sorted = namedFirst(measuredFirst(fitting(variant.offers, state)), state.find);
   const isNarrow = state.all || state.op || state.find;
   const gaining = sorted.filter(gains);
   const shown = isNarrow ? sorted : (gaining.length ? gaining : sorted).slice(0, SHOWN_AT_FIRST);
   state.shown = { askedFor, opts: shown.map((offer) => offer.opt) };
   return shown;
+}
+
+/** Offers in which the searched words are in the opts, and not in the reason, first; and one opt
+ * before several together.
+ * @param {OfferRow[]} offers
+ * @param {string} find */
+function namedFirst(offers, find) {
+  if (!find.trim()) return offers;
+  const count = (/** @type {OfferRow} */ { opt }) => opt.split(")").length;
+  const named = search(offers, ({ opt }) => opt, find).sort((a, b) => count(a) - count(b));
+  return [...new Set([...named, ...offers])];
 }
 
 /** If the chosen kind hides all matches of the search: a button that shows those.
