@@ -213,6 +213,11 @@ def test_a_baseline_names_the_users_arrays() -> None:
     assert baseline_recipe(explore(y)) == f'ex.baseline("numpy", {arrays}: a @ b / 2)'
     z = (a @ b).softmax(1)
     assert baseline_recipe(explore(z)) == f'ex.baseline("numpy", {arrays}: f(a, b))'
+    y = a @ b
+    a, b = b, a
+    arrays = "lambda b=b.numpy(), a=a.numpy()"
+    code = baseline_recipe(explore(y))
+    assert code == f'ex.baseline("numpy", {arrays}: f(b, a))', "the line has other names now"
 
 
 class Block:

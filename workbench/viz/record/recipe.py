@@ -114,8 +114,9 @@ def _is_plain(name: str) -> bool:
 
 
 def _operators_alone(text: str, names: Sequence[str]) -> str:
-    """Return the expression of a line that has only operators, numbers and all of `names`; "" for
-    other lines."""
+    """Return the expression of a line that has only operators, numbers and all of `names`, which a
+    kernel reads in this order; "" for other lines. In another order they may have been bound anew
+    since: `y = a @ b; a, b = b, a`."""
     try:
         statements = ast.parse(text[:MOST_TEXT]).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -125,12 +126,14 @@ def _operators_alone(text: str, names: Sequence[str]) -> str:
             nodes = list(ast.walk(value))
         case _:
             return ""
-    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    used = [node for node in nodes if isinstance(node, ast.Name)]
+    used.sort(key=lambda node: (node.lineno, node.col_offset))
+    in_order = list(dict.fromkeys(node.id for node in used))
     allowed = (
         ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.operator, ast.unaryop, ast.Load,
     )  # fmt: skip
     is_plain = all(isinstance(node, allowed) for node in nodes)
-    return ast.unparse(value) if is_plain and used and used == {*names} else ""
+    return ast.unparse(value) if is_plain and used and in_order == list(names) else ""
 
 
 def _explored(ex: Exploration) -> str:
