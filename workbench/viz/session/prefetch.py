@@ -143,10 +143,10 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
         return  # source that a user edited may crash, or not end: it runs when the user asks
     timing = session.row(variant).timing
     if timing is None and session.record.kernels[_kernel(session, variant)].flops <= FLOPS:
-        beside = _headline(session, _kernel(session, variant))
+        number = _kernel(session, variant)
         is_alone = Device[session.device].is_emulator  # its times are not compared
-        group = [variant, *([] if is_alone else beside)]
-        _time_or_ignore(session, list(dict.fromkeys(group)))
+        group = [variant, *([] if is_alone else _headline(session, number))]
+        _time_or_ignore(session, measurement.with_latest(session, group))
         yield
         timing = session.row(variant).timing
     if timing is None or timing.emulator or timing.median_s / (timing.had or 1.0) > SLOW_S:

@@ -57,6 +57,31 @@ def test_measure(session: Session) -> None:
     assert any("warm" in s["text"] for s in statuses)
 
 
+def test_a_new_variant_is_timed_beside_the_latest_ones(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So tries one after the other have ratios; slow ones and those beyond the bound are left."""
+    tries = [
+        done(session, "apply", variant=0, opt=opt)["variant"]
+        for opt in ('UNROLL("r0", 2)', 'UNROLL("r0", 4)', 'UNROLL("r0", 8)')
+    ]
+
+    def runs() -> list[str]:
+        return [row.run if (row := session.row(v).timing) else "" for v in tries]
+
+    for variant in tries:
+        done(session, "measure", variants=[variant], cold=False)
+    assert len(set(runs())) == 1 and "" not in runs()
+    monkeypatch.setattr(measurement, "MOST_BESIDE", 1)
+    before = runs()[0]
+    done(session, "measure", variants=tries[2:], cold=False)
+    assert runs()[0] == before != runs()[2] == runs()[1], "only the latest other one"
+    monkeypatch.setattr(measurement, "BESIDE_S", 0.0)
+    before = runs()[0]
+    done(session, "measure", variants=tries[2:], cold=False)
+    assert runs()[1] != runs()[2], "a slow one waits for a request"
+
+
 def test_each_variant_of_many_has_its_seconds(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

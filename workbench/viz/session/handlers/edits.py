@@ -111,9 +111,9 @@ def _check_and_time(session: LiveRecord, worker: Worker, edited: int, beside: in
             if source.level:
                 _name_defects(session, edited, UNASKED_S)
         group = [beside, edited, measurement.reference(session, beside)]
-        group += measurement.headline(session, session.row(beside).kernel)
+        group = measurement.with_latest(session, group)
         limits = measurement.BUDGET_S, measurement.SAMPLES
-        measurement.time_group(session, worker, list(dict.fromkeys(group)), False, *limits)
+        measurement.time_group(session, worker, group, False, *limits)
 
 
 def _unchanged(session: LiveRecord, variant: int, source: Edited) -> int | None:
@@ -147,10 +147,9 @@ def _run_again(session: LiveRecord, variant: int, source: Edited) -> VariantRepl
     if variant not in session.edited:
         if not device.is_elsewhere and not Device[session.device].is_elsewhere:
             group = [variant, measurement.reference(session, variant)]
-            group += measurement.headline(session, session.row(variant).kernel)
+            group = measurement.with_latest(session, group)
             with session.jobs.use_worker(session.device) as worker:
                 limits = measurement.BUDGET_S, measurement.SAMPLES
-                group = list(dict.fromkeys(group))
                 measurement.time_group(session, worker, group, False, *limits, device.name)
             run = ", timed again"
     else:

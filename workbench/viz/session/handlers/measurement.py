@@ -43,6 +43,10 @@ SAMPLES = 25
 SETTLED_SHARE = SETTLED
 """Timing ends early when the error of each median is at most this share of it."""
 HEADLINE = ("plain", "auto")
+MOST_BESIDE = 6
+"""Most other variants that are timed again beside a new one."""
+BESIDE_S = 0.1
+"""Most seconds of one run of all these together: a click must not wait for slow ones."""
 MOST_MEDIANS = 20
 """Most earlier measurements of a variant whose medians are shown."""
 EDITED_S = 5.0
@@ -89,6 +93,7 @@ def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> Time
         group = [v for v in variants_to_time if session.row(v).kernel == number]
         group += [v for v in headline(session, number) if v not in group]
         budget_s = min(len(group) * BUDGET_S, MOST_BUDGET_S)
+        group = with_latest(session, group)
         with use_worker(session, group) as worker:
             time_group(session, worker, group, bool(cold), budget_s, SAMPLES)
     return TimedVariants(variants_to_time)
@@ -345,6 +350,29 @@ def headline(session: LiveRecord, number: int) -> list[int]:
         if row.kernel == number and row.name in HEADLINE and row.timing
         and not row.deleted
     ]  # fmt: skip
+
+
+def with_latest(session: LiveRecord, variants: Sequence[int]) -> list[int]:
+    """Return variants of a kernel and those that are timed beside them: what stands at the top of
+    the page, the pinned one, and the latest ones that are not slow. So what was tried one after
+    the other is of one run, and has ratios. Edited source is left out: it may crash."""
+    number, pinned = session.row(variants[0]).kernel, session.record.pinned
+    group = list(dict.fromkeys([*variants, *headline(session, number)]))
+    if Device[session.device].is_emulator:
+        return group
+    others = [
+        (v != pinned, -v, row.timing)
+        for v, row in enumerate(session.record.variants)
+        if row.kernel == number and row.timing and row.error is None
+        and not row.deleted and v not in group and v not in session.edited
+    ]  # fmt: skip
+    left_s = BESIDE_S
+    for _, place, timing in sorted(others, key=lambda other: other[:2])[:MOST_BESIDE]:
+        seconds = timing.median_s / (timing.had or 1.0)
+        if seconds <= left_s:
+            left_s -= seconds
+            group.append(-place)
+    return group
 
 
 def use_worker(session: LiveRecord, variants: Sequence[int]) -> AbstractContextManager[Worker]:

@@ -32,9 +32,9 @@ from workbench.viz.session.handlers.measurement import (
     BUDGET_S,
     HEADLINE,
     SAMPLES,
-    headline,
     reference,
     show_timing,
+    with_latest,
 )
 from workbench.viz.session.handlers.variants import free_name, variant_of
 from workbench.viz.session.live_record import LiveRecord
@@ -156,9 +156,7 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
         raise TaskStopped()
     child = _add_result(session, variant, outcome, budget_s)
     if not session.jobs.is_stopped() and not is_elsewhere:
-        number = session.row(variant).kernel
-        group = [variant, child, reference(session, variant)]
-        group = list(dict.fromkeys(group + headline(session, number)))
+        group = with_latest(session, [variant, child, reference(session, variant)])
         # A stop ends only this timing: the result stays.
         with suppress(TaskStopped), measurement.use_worker(session, group) as worker:
             measurement.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
