@@ -202,43 +202,65 @@ def calls_with_owner() -> tuple[Calls, ref[Any] | None, str]:
 
 
 def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] | None:
-    """Return a weak reference to the `self` of a frame; None if it has none, or `self` allows no
-    weak reference. No code of the user runs.
+    """Return a weak reference to the `self` of a frame, whatever its method calls it; None if it
+    has none, or `self` allows no weak reference. No code of the user runs.
 
     Until Python 3.13 a frame copies its variables into one dict, the same each time, which
     `locals()` returns. So the copy is cleared again: otherwise it would keep objects alive. If the
     frame's code may use that dict itself, nothing is read.
     """
-    entry = _READABLE.get(id(code))
+    entry = _SELF.get(id(code))
     if entry is None or entry[0]() is not code:
-        entry = _READABLE[id(code)] = ref(code, _remover(id(code))), _may_read(code)
-    if not entry[1]:
+        entry = _SELF[id(code)] = ref(code, _remover(id(code))), _name_of_self(code)
+    name = entry[1]
+    if not name:
         return None
     variables: Any = frame.f_locals
-    value = variables.get("self")
+    value = variables.get(name)
     if is_users_frame and type(variables) is dict and sys.gettrace() is None:
         variables.clear()  # a debugger would write an empty dict back to the frame
+    if value is None or (name != "self" and not _has_method(value, code)):
+        return None
     try:
-        return None if value is None else ref(value)
+        return ref(value)
     except TypeError:
         return None
 
 
-_READABLE: dict[int, tuple[ref[CodeType], bool]] = {}
-"""Whether the variables of a frame may be read, by the id of its code object while that lives."""
+_SELF: dict[int, tuple[ref[CodeType], str]] = {}
+"""The name of `self` in a frame ("": none that may be read), by the id of its code object while
+that lives."""
 _READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "f_locals", "breakpoint"})
 """Names in code that may use the dict of a frame's variables itself."""
 
 
-def _may_read(code: CodeType) -> bool:
-    """Whether frames of a code may have a `self`, and do not use their dict of variables."""
+def _name_of_self(code: CodeType) -> str:
+    """Return the name that frames of a code may have for `self`: else the first argument of what is
+    defined in a class; "" if there is none, or the code uses its dict of variables."""
     is_function = code.co_argcount > 0 and code.co_name[0] != "<"
-    names = (*code.co_varnames, *code.co_freevars)
-    return is_function and "self" in names and _READERS.isdisjoint(code.co_names)
+    if not is_function or not _READERS.isdisjoint(code.co_names):
+        return ""
+    if "self" in (*code.co_varnames, *code.co_freevars):
+        return "self"
+    return code.co_varnames[0] if _class_name(code) else ""
+
+
+def _class_name(code: CodeType) -> str:
+    """Return the qualified name of the class in which a function is defined, or ""."""
+    outer = code.co_qualname.rpartition(".")[0]
+    return "" if outer.endswith("<locals>") else outer
+
+
+def _has_method(value: object, code: CodeType) -> bool:
+    """Whether a class of the value is the one in which a function is defined: the first argument of
+    a static method is another object."""
+    kinds = type.__getattribute__(type(value), "__mro__")
+    name = _class_name(code)
+    return any(type.__getattribute__(kind, "__qualname__") == name for kind in kinds)
 
 
 def _remover(key: int) -> Callable[[object], object]:
-    return lambda _: _READABLE.pop(key, None)
+    return lambda _: _SELF.pop(key, None)
 
 
 def is_users(filename: str) -> bool:

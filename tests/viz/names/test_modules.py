@@ -43,6 +43,37 @@ def test_layers_of_a_list_that_somebody_runs_have_their_places() -> None:
     assert first_modules(explore(x.sequential(layers))) == ["layers.0: linear", "layers.2: linear"]
 
 
+def test_a_method_may_call_its_object_as_it_likes() -> None:
+    class Scaled:
+        def __init__(s, weight: Tensor):
+            s.weight = weight
+
+        def __call__(s, x: Tensor) -> Tensor:
+            return s.scaled(s, x.softmax())
+
+        @staticmethod
+        def scaled(other: Any, x: Tensor) -> Tensor:
+            return x @ other.weight
+
+        @staticmethod
+        def shifted(x: Tensor) -> Tensor:
+            return x + 1
+
+    class Net:
+        def __init__(this) -> None:
+            this.blocks = [Scaled(strangers.weight(8, 8)) for _ in range(2)]
+
+        def __call__(this, x: Tensor) -> Tensor:
+            for block in this.blocks:
+                x = block(x)
+            return block.shifted(x)
+
+    net = Net()
+    ex = explore(net(strangers.weight(4, 8)))
+    paths = {call.path for kernel in ex.kernels for call in kernel.modules}
+    assert paths == {"net.blocks.0", "net.blocks.1", "net"}, "the tensor of a static method is none"
+
+
 def test_a_gradient_has_the_module_of_its_forward() -> None:
     trainer, x = strangers.Trainer(), strangers.weight(4, 8)
     loss = trainer.loss(x)
