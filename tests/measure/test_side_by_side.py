@@ -69,7 +69,8 @@ def test_a_round_that_was_disturbed_does_not_count() -> None:
     assert compared(base, Samples((9.0,), shares=(0.05,))).rounds == 0
     never = compared(Samples((9.0,), shares=(0.05,)), other)
     assert not never.is_measurable and str(never) == "the machine is busy: not compared"
-    first, second = Samples((1.0, 40.0), shares=(1.0, 0.1)), Samples((50.0, 2.0), shares=(0.1, 1.0))
+    first = Samples((1.0, 1.0, 40.0, 40.0), shares=(1.0, 1.0, 0.1, 0.1))
+    second = Samples((50.0, 50.0, 2.0, 2.0), shares=(0.1, 0.1, 1.0, 1.0))
     assert compared(first, second) == Ratio(0.5, 0.5, 0.5, 1), "no round that both have"
 
 

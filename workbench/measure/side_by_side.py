@@ -95,8 +95,8 @@ def side_by_side(runs: Mapping[str, Run], budget_s: float = 1.0, samples: int = 
 
 def compared(base: Samples, other: Samples) -> Ratio:
     """Return how many times as fast `other` is as `base`, by `common_rounds`; of nothing if one of
-    the two has no undisturbed sample at all."""
-    if not any(base.undisturbed) or not any(other.undisturbed):
+    the two has not enough undisturbed samples."""
+    if base.had is not None or other.had is not None:
         return Ratio(1.0, 1.0, 1.0, 0)
     return ratio(*zip(*common_rounds(base, other), strict=True))
 

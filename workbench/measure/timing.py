@@ -102,10 +102,10 @@ class Samples:
     Units: seconds. A sample is the mean of `batch` runs. `shares` has the share of its cores that
     each had (empty: all of them). Where others had the cores for a part of it, a sample is no time
     of the run: all figures are of the undisturbed ones. Without two such (one that stands alone
-    among disturbed ones has found caches and threads as these left them) they are of the least time
-    for which a sample had its cores, and `had` is not None. The system counts the time of other
-    threads late, so such a time may be too short: it is at least `least_s`, which a run needs on
-    this machine, if that is known, and at most the time by the clock.
+    among disturbed ones has found caches and threads as these left them) the time is the median of
+    the times for which samples had their cores, and `had` is not None. The system counts the time
+    of other threads late, so one such time may be too short: it is at least `least_s`, which a run
+    needs on this machine, if that is known, and at most the time by the clock.
     """
 
     samples_s: tuple[float, ...]
@@ -127,21 +127,20 @@ class Samples:
 
     @property
     def times_s(self) -> tuple[float, ...]:
-        """The undisturbed samples; without two, the least time for which one had its cores."""
+        """The undisturbed samples; without two, the median time for which one had its cores."""
         if self.had is not None:
-            return (min(self._computing_s),)
+            return (statistics.median(self._computing_s),)
         both = zip(self.samples_s, self.undisturbed, strict=True)
         return tuple(seconds for seconds, is_clean in both if is_clean)
 
     @property
     def had(self) -> float | None:
-        """The share of its cores that the sample with the least time on them had (of all of them,
-        if that one had all); None if there are enough undisturbed samples."""
+        """The share of their cores that samples had, in the mean; None if there are enough
+        undisturbed ones."""
         clean = sum(self.undisturbed)
         if clean > 1 or clean == len(self.samples_s):
             return None
-        share = min(zip(self._computing_s, self._shares, strict=True))[1]
-        return share if share < WHOLE else statistics.mean(self._shares)
+        return statistics.mean(self._shares)
 
     @property
     def median_s(self) -> float:

@@ -210,7 +210,7 @@ def test_an_interrupt_ends_what_the_page_asked_for(notebook: Notebook) -> None:
         notebook.page.evaluate(f"{KERNEL}.interrupt()")
         notice.wait_for()
         wb.locator("[data-key=search]:text-is('Search')").wait_for()
-        expect(wb.locator(".wb-tried-pane summary")).to_have_text(re.compile("stopped$"))
+        expect(wb.locator(".wb-tried-pane summary").last).to_have_text(re.compile("stopped$"))
     finally:
         notebook.cell("patched.stop()")
     notice.wait_for(state="detached")

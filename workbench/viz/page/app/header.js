@@ -20,7 +20,16 @@ import {
 import { meaningOf } from "./glossary.js";
 import { button, chooser, failure, hasAny, lineButton, tab, timeButton } from "./pieces.js";
 import { firstLanguage } from "./store.js";
-import { APART, briefTiming, inOneRun, percent, real, spreadText, timingText } from "./timing.js";
+import {
+  APART,
+  briefTiming,
+  inOneRun,
+  isBusy,
+  percent,
+  real,
+  spreadText,
+  timingText,
+} from "./timing.js";
 
 /** @import { DeviceRow, MachineRow, ProgressRow, TimingRow } from "../record.d.ts" */
 /** @import { Layout } from "../board/layouts.js" */
@@ -350,7 +359,7 @@ function speed(name, timing) {
     { title: (timing.doubts ?? []).join("; ") || null },
     recordText(name, "wb-quiet", 24),
     " ",
-    h("b", {}, secondsText(timing.median_s)),
+    h(isBusy(timing) ? "i" : "b", {}, secondsText(timing.median_s)),
     h("span", { class: "wb-quiet" }, ` ${spreadText(timing)}`),
   );
 }
