@@ -408,8 +408,8 @@ export interface ShareRow {
  * length beside the timing, in units of its time at rest (null: unknown). `medians` are
  * those of earlier measurements in this session; `doubts` say why the timing is not certain.
  * `had`: other programs had the kernel's cores for a part of all samples but one; the time
- * is for how long it had them, and this is the share of them that it had (null: two samples
- * are undisturbed). `later`: a later, less certain time, in words ("": none).
+ * is for how long it had them, and this is its share of them (null: two samples are
+ * undisturbed). `later`: a later, less certain time, in words ("": none).
  */
 export interface TimingRow {
   median_s: number;

@@ -253,8 +253,8 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     apply). `busy` is the time of a loop of known length beside the timing, in units of its time at
     rest (null: unknown). `medians` are those of earlier measurements in this session; `doubts` say
     why the timing is not certain. `had`: other programs had the kernel's cores for a part of all
-    samples but one; the time is for how long it had them, and this is the share of them that it had
-    (null: two samples are undisturbed). `later`: a later, less certain time, in words ("": none)."""
+    samples but one; the time is for how long it had them, and this is its share of them (null: two
+    samples are undisturbed). `later`: a later, less certain time, in words ("": none)."""
 
     median_s: Amount
     min_s: Amount
