@@ -61,6 +61,7 @@ def test_it_has_what_stands_in_programs_and_pictures_without_a_word_of_its_own()
     seen += "apart/beside the first/equal rows too/stored only/busy/use".split("/")
     seen += "the time was over/fma(a, b, -0.0)/blue bar at the left".split("/")
     seen += "nsz/fmuladd/poison/too few rounds/equal kernels/{1, 1536}/r_32_40_48".split("/")
+    seen += "scheduling/fold loops/cache line, page/args, lo, hi/copies".split("/")
     seen += "unexplained/group0/%%kernel, %timekernel".split("/")
     seen += [kind.badge for kind in AxisType] + ["forward"]
     listed = {word: meaning for group in glossary().values() for word, meaning in group.items()}
@@ -121,6 +122,16 @@ def test_a_word_is_looked_up() -> None:
     assert by_meaning and all(
         "waits" in text for words in by_meaning.values() for text in words.values()
     )
+
+
+@pytest.mark.parametrize(
+    ("shown", "word"),
+    [("r_80_80_96", "r_32_40_48"), ("acc1", "acc0"), ("1 copy", "copies"), ("cache line",) * 2,
+     ("lo, hi",) * 2, ("evaluations",) * 2, ("fold loops",) * 2],
+)  # fmt: skip
+def test_a_word_is_found_as_it_stands_on_the_page(shown: str, word: str) -> None:
+    found = [name for words in glossary(shown).values() for name in words]
+    assert any(word in name for name in found), found
 
 
 @pytest.mark.parametrize(

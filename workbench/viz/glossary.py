@@ -5,6 +5,7 @@ Sections: The terms of the glossary, one row each; The glossary.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -218,6 +219,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "stride": "How many elements further the buffer is read or written at the next step of the"
             " loop: 1 is the neighbour, 0 the same element, varies: no single number.",
         "vec": "Neighbours in memory, moved as one vector.",
+        "cache line, page": "A cache line is what a cache gets from memory at once, 64 bytes on"
+            " most machines, with all its elements; new: no earlier step touched it. A page is"
+            " 4 KiB of addresses: for each one the processor looks up where it lies, and it"
+            " remembers few.",
         "touched": "Bytes of the buffer that one whole run of the loop touches; ≤ where only a"
             " bound is known.",
         "level": "The smallest cache that holds these bytes; the bar says how much of it they"
@@ -297,8 +302,14 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " now, or the reverse.",
         "film": "The decisions of the scheduler one after the other, from the result to the"
             " inputs: what is not decided yet is faint.",
-        "copies": "3 copies: arrays of yours, and other values, that are only copied to the"
-            " device. No kernel computes them.",
+        "copies": "1 copy, 3 copies: arrays of yours, and other values, that are only copied to"
+            " the device. No kernel computes them.",
+        "scheduling": "From the expression to kernels: what is stored, what is fused, and in which"
+            " order kernels run. Beside a use of a rule: it fired there, before the kernel had"
+            " variants.",
+        "reads, evaluations, elements": "Figures of a decision: how many readers the value has,"
+            " how many times they would compute an element of it if it were fused, and how many"
+            " elements it has. The costs below them are in operations.",
         "estimated cost": "Operations beyond computing each element once, for each way to compute"
             " the value; the shortest bar was chosen unless the reason says otherwise.",
         "forward": "F: kernels that compute the value itself. A kernel of several phases has the"
@@ -360,6 +371,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "badge": "The number of the kernel that stores this value.",
         "fold indexes": "Writes index arithmetic into the boxes that use it, instead of boxes of"
             " its own.",
+        "fold loops": "Hides what stands in loops; a double click on a box hides or shows the boxes"
+            " that only it uses.",
         "map": "The whole graph; the frame is what you see. Drag it.",
     },
     "gpu": {
@@ -420,6 +433,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "code": "The program of the variant. A click on a line lights up its loop, what it was made"
             " from, and your line. p0, p1 are the kernel's memory, acc0 is an accumulator, v0 a"
             " value, _14 a value without a name, As a copy of a tile of the first input.",
+        "args, lo, hi": "What a C kernel is called with: args has the addresses of p0, p1, ..;"
+            " lo and hi are the part of its chunked loop that this call runs, from lo up to hi"
+            " without hi. thread is the number of the thread that runs it.",
         "statement number": "The line of C that computes the same: equal numbers, equal colours.",
         "made by": "The rewrite that made the value of this line; a click shows it.",
         "heat": "How much of a run an instruction is: an estimate, not a measurement.",
@@ -521,6 +537,7 @@ def _entries_for(word: str) -> Glossary:
     every, part = glossary(), word.strip().lower()
     by_word = _where(every, lambda name, _: part in name.lower())
     parts = by_word or _where(every, lambda _, meaning: part in meaning.lower())
+    parts = parts or _where(every, lambda name, _: _numbered(part) in _numbered(name.lower()))
     if parts and part:
         return parts
     names = [name for words in every.values() for name in words]
@@ -528,6 +545,11 @@ def _entries_for(word: str) -> Glossary:
     because = "no word and no meaning has it"
     hint = f'glossary("{near[0]}"), or glossary() for all words'
     raise WorkbenchError(f"there is no word {word!r:.40}", because, hint)
+
+
+def _numbered(name: str) -> str:
+    """Return a name with the same numbers as any other: the glossary has r_32_40_48 and acc0."""
+    return re.sub(r"\d+(_\d+)*", "0", name)
 
 
 def _where(every: Glossary, fits: Callable[[str, str], bool]) -> Glossary:

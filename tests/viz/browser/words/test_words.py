@@ -128,6 +128,8 @@ def test_the_sheet_has_words_and_keys(page: Any) -> None:
     assert {"±", "≈", "~", "*", "UPCAST", "decide", "SINK"} <= set(terms)
     page.keyboard.type("use 5 of 5")
     assert "use" in texts(page, ".wb-words-sheet dt"), "as it stands in the page, with its numbers"
+    page.fill(".wb-words-sheet input", "r_80_80_96")
+    assert texts(page, ".wb-words-sheet dt") == ["r_32_40_48"], "a name with any numbers"
     page.fill(".wb-words-sheet input", "")
     page.keyboard.type("roofline")
     assert texts(page, ".wb-words-sheet dt")[0] == "roofline"

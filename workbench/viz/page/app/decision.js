@@ -58,7 +58,7 @@ export function decisionParts(app, decision, more = null) {
     estimates.length > 0 &&
     h(
       "table",
-      { class: "wb-figures", title: "estimated cost, in operations" },
+      { class: "wb-figures", "data-term": "reads, evaluations, elements" },
       h("tbody", {}, ...estimates),
     ),
   ];

@@ -60,10 +60,13 @@ function helpSheet(app, layouts, first) {
   const fill = () => {
     const names = [null, ...groups.map(({ name }) => name)];
     refill(choice, ...names.map((name) => groupButton(app, name, state.group, choose(name))));
-    const shown = groups.filter(({ name }) => state.group === null || state.group === name)
-      .map((group) => helpGroup(group, state.query));
+    const searched = groups.filter(({ name }) => state.group === null || state.group === name);
+    const found = (/** @type {(text: string) => string} */ as) =>
+      searched.map((group) => helpGroup(group, state.query, as)).filter(Boolean);
+    const shown = found(String);
+    const rows = shown.length ? shown : found(numbered);
     const nothing = h("p", { class: "wb-quiet", role: "status" }, "nothing found");
-    refill(body, ...shown.some(Boolean) ? shown : [nothing]);
+    refill(body, ...rows.length ? rows : [nothing]);
     body.scrollTop = 0;
   };
   fill();
@@ -98,13 +101,18 @@ const groupButton = (app, name, chosen, choose) =>
     title: name ? `only the words of ${name}` : "all words and keys",
   });
 
+/** A text in which all names have the same numbers: r_80_96 is a name like r_32_40_48, acc1 like acc0.
+ * @param {string} text */
+const numbered = (text) => text.replace(/\d+(_\d+)*/g, "0");
+
 /** The rows of a group that contain all words of a query; null for a group without any.
  * @param {Group} group
- * @param {string} query */
-function helpGroup({ name, rows }, query) {
+ * @param {string} query
+ * @param {(text: string) => string} as how both are compared */
+function helpGroup({ name, rows }, query, as) {
   const named = query.replace(/(?<![\p{L}_])\d[\d.,]*/gu, " "); // "use 5 of 5", as it stands in the page
   const fitting = rows.filter(({ word, meaning }) =>
-    hasWords(`${word} ${meaning} ${name}`, named.trim() ? named : query)
+    hasWords(as(`${word} ${meaning} ${name}`), as(named.trim() ? named : query))
   );
   if (!fitting.length) return null;
   return h(

@@ -100,7 +100,7 @@ export function drawn(row, name, statement) {
     look: (cell) => lookOf(shown, first + cell),
     words: (cell) => wordsOf(shown, first + cell),
   });
-  const words = h("span", { class: "wb-quiet", role: "status" });
+  const words = h("span", { class: "wb-quiet", role: "status", "data-term": "cache line, page" });
   return { ...shown, touches, first, grid, words };
 }
 

@@ -378,6 +378,10 @@ function useRow(app, use, isCurrent) {
       onclick: () => goToUse(app, use),
     },
     `${pass.name} × ${use.steps.length.toLocaleString("en")}`,
-    h("span", { class: "wb-quiet" }, ` ${whose.join(", ")}`),
+    h(
+      "span",
+      { class: "wb-quiet", "data-term": variant ? null : "scheduling" },
+      ` ${whose.join(", ")}`,
+    ),
   );
 }
