@@ -78,6 +78,27 @@ def test_a_wrong_answer_is_marked_where_its_time_stands(session: Any) -> None:
     session.wait_for_selector("[data-key=variant-0] .wb-name >> text=\u2717")
 
 
+def test_the_header_says_of_a_chosen_variant_that_it_is_wrong_or_failed(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """In the board, which has no results: a time alone would say that it is right."""
+    page_record = json.loads(json.dumps(record))
+    plain = page_record["variants"][0]
+    error = {"what": "the program crashed", "because": "SIGSEGV", "hint": ""}
+    for fault in {"check": {"ok": False, "text": WRONG}}, {"error": error}:
+        edited = {"name": "edited", "parent": 0, "kernel": 0, "edited": True}
+        page_record["variants"].append(plain | edited | fault)
+    last = len(page_record["variants"]) - 1
+    for page in shown(browser, tmp_path, session_page(page_record), width=1040):
+        for variant, word, title in (
+            (last - 1, "WRONG", WRONG), (last, "failed", "the program crashed"),
+        ):  # fmt: skip
+            page.evaluate(f"show({{ mode: 'board', variant: {variant} }})")
+            choice = page.locator(".wb-choices select[aria-label=variant]")
+            expect(choice.locator("option:checked")).to_contain_text(word)
+            assert title in choice.get_attribute("title")
+
+
 def test_below_many_variants_what_is_wrong_and_what_can_be_asked_stay_in_sight(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:

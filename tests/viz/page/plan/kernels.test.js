@@ -204,6 +204,13 @@ Deno.test("a query finds kernels by title, name, number and line", () => {
   ]);
 });
 
+Deno.test("the path of a module finds its kernels alone", () => {
+  const record = recordOf();
+  record.kernels.forEach((kernel, k) => kernel.modules = [`net.blocks[${k}].mlp`]);
+  assert.deepEqual(placesOf(record, "place", "blocks.1.mlp"), [[1]]);
+  assert.deepEqual(placesOf(record, "place", "blocks[3]"), [[3]]);
+});
+
 Deno.test("equal kernels are found from each of them", () => {
   const { plan } = recordOf();
   assert.deepEqual([0, 1, 2, 3].map((k) => equalKernels(plan, k)), [[0], [1, 2], [1, 2], [3]]);
