@@ -274,6 +274,13 @@ def test_it_is_held_against_the_plan_before(session: Any, record: Record) -> Non
     assert "not timed yet" in page.inner_text(".wb-plan-before")
     page.click('[data-key="time-plans"]')
     page.wait_for_selector(".wb-plan-before:has-text('timing both')")
+    text = "the machine is busy: not compared"
+    busy = row | {"busy_s": [0.00021, 0.00023], "speed": text, "verdict": text}
+    answer(page, [[compared, busy]], "plans")
+    page.wait_for_selector(f".wb-plan-before:has-text('{text}')")
+    lines = page.inner_text(".wb-plan-before").split("\n")
+    assert "210 µs busy" in lines and "230 µs busy" in lines, lines
+    page.click('[data-key="time-plans"]')
     text = "1.07 times as slow (1.05 to 1.09)"
     seconds = {"seconds": [0.00029, 0.00031]}
     timed = row | seconds | {"speed": text, "verdict": f"now is {text}"}

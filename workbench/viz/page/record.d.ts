@@ -622,7 +622,8 @@ export interface HandChoiceRow {
  * This plan beside the one before it; `kernels` and `seconds` are those of the earlier one
  * and of this one. `change` is the place of the decision that was forced, `moved` are the
  * places of others that changed. `speed` says which plan is faster, `verdict` says it as a
- * sentence. `predicted_s` is the predicted time of the earlier plan (null: not known),
+ * sentence. On a busy machine neither has `seconds`: `busy_s` are estimates, from which no
+ * ratio follows. `predicted_s` is the predicted time of the earlier plan (null: not known),
  * `bytes` the most that each holds at once, `operations` those of all its kernels. `number`
  * is that of this plan; `kernels_now` and `variants_now` have the places that the kernels
  * and variants of the earlier plan have in this record (null: none).
@@ -640,6 +641,7 @@ export interface ComparedPlans {
   number?: number;
   kernels_now?: Array<number | null>;
   variants_now?: Array<number | null>;
+  busy_s?: [number, number] | null;
 }
 
 /**

@@ -112,7 +112,8 @@ class HandChoiceRow(Struct, forbid_unknown_fields=True):
 class ComparedPlans(Struct, forbid_unknown_fields=True):
     """This plan beside the one before it; `kernels` and `seconds` are those of the earlier one and
     of this one. `change` is the place of the decision that was forced, `moved` are the places of
-    others that changed. `speed` says which plan is faster, `verdict` says it as a sentence.
+    others that changed. `speed` says which plan is faster, `verdict` says it as a sentence. On a
+    busy machine neither has `seconds`: `busy_s` are estimates, from which no ratio follows.
     `predicted_s` is the predicted time of the earlier plan (null: not known), `bytes` the most that
     each holds at once, `operations` those of all its kernels. `number` is that of this plan;
     `kernels_now` and `variants_now` have the places that the kernels and variants of the earlier
@@ -130,6 +131,7 @@ class ComparedPlans(Struct, forbid_unknown_fields=True):
     number: int = -1
     kernels_now: list[int | None] = []
     variants_now: list[int | None] = []
+    busy_s: tuple[float, float] | None = None
 
 
 class PlanRepeat(Struct, forbid_unknown_fields=True):

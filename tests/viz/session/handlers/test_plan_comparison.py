@@ -11,6 +11,7 @@ from tests.viz.record.support import plain
 from tests.viz.session.support import Page, finish_jobs, session_of
 from tests.viz.support import array
 from workbench.measure.side_by_side import Ratio
+from workbench.measure.timing import Samples
 from workbench.viz import Exploration, explore
 from workbench.viz.plan_differences import plan_sections
 from workbench.viz.session import prefetch
@@ -155,6 +156,21 @@ def test_the_times_have_the_ratio_that_the_verdict_says(
     was_s, now_s = row["seconds"]
     ratio = str(Ratio(was_s / now_s, was_s / now_s, was_s / now_s, 9))
     assert row["speed"].split("(")[0] == ratio.split("(")[0]
+
+
+def test_plans_timed_on_a_busy_machine_have_times_without_a_ratio(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurement, "Samples", Samples)
+    fuse(session, "matmul")
+    kernel = {"samples": [0.4, 0.4, 0.4], "shares": [0.25, 0.25, 0.25]}
+    answered_by(
+        monkeypatch,
+        lambda session, worker, task, name: {"kernels": [kernel] * len(task["kernels"])},
+    )
+    row = done(session, "plans")
+    assert row["seconds"] is None and row["verdict"] == "the machine is busy: not compared"
+    assert row["busy_s"] == pytest.approx([0.1 * kernels for kernels in row["kernels"]])
 
 
 def test_another_order_has_the_same_kernels_and_so_no_other_times() -> None:

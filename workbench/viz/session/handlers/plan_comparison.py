@@ -119,7 +119,7 @@ def measure(session: LiveRecord) -> NoResult:
             "samples": SAMPLES,
         }  # fmt: skip
         rows = measurement.measured(session, worker, task, "plans")
-    seconds, comparison = _plan_times(rows, plans)
+    seconds, busy_s, comparison = _plan_times(rows, plans)
     with session.lock:
         if session.recorder is mine:  # else it was planned again meanwhile
             row = mine.record.plan.compared
@@ -127,7 +127,7 @@ def measure(session: LiveRecord) -> NoResult:
             same = sorted(plans[0]) == sorted(plans[1])
             text = SAME_KERNELS if same else str(comparison)
             verdict = f"now is {text}" if comparison.is_measurable else text
-            row = replace(row, seconds=seconds, speed=text, verdict=verdict)
+            row = replace(row, seconds=seconds, busy_s=busy_s, speed=text, verdict=verdict)
             session.put(AT, row)
             session.send_changes()
     return NoResult()
@@ -154,11 +154,11 @@ def _kernels(session: LiveRecord) -> tuple[Kernel, ...]:
 
 def _plan_times(
     rows: Sequence[measurement.MeasuredKernel], plans: Sequence[Sequence[int]]
-) -> tuple[tuple[float, float] | None, Ratio]:
-    """Return the seconds of each plan, and the comparison of the second with the first. Samples of
-    one round were taken together, so the times of each round are added up. Plans that were
-    disturbed in every round have no seconds. Those of the second are those of the first by the
-    ratio: two medians of their own would be of other rounds, and have another ratio.
+) -> tuple[tuple[float, float] | None, tuple[float, float] | None, Ratio]:
+    """Return the seconds of each plan, those of plans that were disturbed in every round, which are
+    not compared, and the comparison of the second with the first. Samples of one round were taken
+    together, so the times of each round are added up. The seconds of the second are those of the
+    first by the ratio: two medians of their own would be of other rounds, and have another ratio.
 
     Errors: WorkbenchError of a kernel that does not run; TaskStopped.
     """
@@ -170,6 +170,6 @@ def _plan_times(
     was, now = (added([rows[place].warm for place in places]) for places in plans)
     comparison = compared(was, now)
     if not comparison.rounds:
-        return None, comparison
+        return None, (was.median_s, now.median_s), comparison
     was_s = median(before_s for before_s, _ in common_rounds(was, now))
-    return (was_s, was_s / comparison.median), comparison
+    return (was_s, was_s / comparison.median), None, comparison

@@ -7,6 +7,7 @@ import { valueDifference } from "../../app/beside.js";
 import { linked } from "../../app/links.js";
 import { button, failure, hasAny } from "../../app/pieces.js";
 import { NO_SELECTION, nodeLink } from "../../app/store.js";
+import { BUSY } from "../../app/timing.js";
 import { elementsOf, h, recordText, refill, scrollBack } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
 import { plural, secondsText } from "../../base/text.js";
@@ -300,7 +301,7 @@ const MOST_MOVED = 3; // that are shown; the list of decisions has all
 function planBefore(app) {
   const { compared, decisions } = app.record.plan;
   if (!compared) return null;
-  const { kernels, seconds, verdict, moved } = compared;
+  const { kernels, seconds, busy_s = null, verdict, moved } = compared;
   const timed = seconds !== null;
   const predicted = predictions(app, compared);
   /** @type {(name: string, k: 0 | 1) => HTMLElement[]} */
@@ -308,7 +309,13 @@ function planBefore(app) {
     h("b", {}, name),
     h("span", {}, plural(kernels[k], "kernel")),
     ...predicted[k].map((text) => h("span", { class: "wb-figure wb-quiet" }, text)),
-    h("span", { class: "wb-figure" }, seconds ? secondsText(seconds[k]) : ""),
+    seconds || !busy_s
+      ? h("span", { class: "wb-figure" }, seconds ? secondsText(seconds[k]) : "")
+      : h(
+        "span",
+        { class: "wb-figure wb-stale", "data-term": BUSY },
+        `${secondsText(busy_s[k])} ${BUSY}`,
+      ),
   ];
   const hint =
     "~ predicted, the operations of the kernels, the most memory that is held, then measured: the sum of the kernels' times with the default opts, each warm; both plans in turns, in one run";
@@ -322,7 +329,7 @@ function planBefore(app) {
       timed
         ? h("b", { class: "wb-plan-verdict" }, verdict)
         : h("span", { class: "wb-quiet" }, verdict || "not timed yet"),
-      ...timePlans(app, timed),
+      ...timePlans(app, timed || busy_s !== null),
     ),
     kernels[0] === kernels[1] &&
       h("p", {}, `still ${plural(kernels[1], "kernel")}${moved.length ? ":" : "."}`),
