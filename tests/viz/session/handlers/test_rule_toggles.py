@@ -86,6 +86,18 @@ def test_a_rule_of_scheduling_changes_everything_and_comes_back() -> None:
         assert page.record["without"] == {"rules": [], "differs": ""}
 
 
+def test_a_rule_that_stays_on_is_not_to_be_switched_on() -> None:
+    with session_of(explore(array(8, 8).exp())) as session:
+        done(session, "rule_off", kernel=0, rule="exp-formula", on=False)
+        assert ask(session, "plans")["error"]["try"] == "switch exp-formula on again"
+        assert plain(session.record)["without"]["rules"] == ["exp-formula"]
+        assert plain(session.row(0))["rules_off"] == [], "only the plan says that it is off"
+        done(session, "rule_off", kernel=0, rule="exp-formula", on=True)
+        error = ask(session, "rule_off", kernel=0, rule="push-through-op", on=False)["error"]
+        assert error["what"] == "cannot plan without push-through-op"
+        assert error["try"] == "leave it on" and not plain(session.record)["without"]["rules"]
+
+
 def test_a_rule_that_plans_can_be_off() -> None:
     """`split-reduction` makes two kernels of one, and is known to no kernel."""
     million = Tensor.ones(1 << 20).contiguous().realize()
@@ -129,7 +141,7 @@ def test_a_rule_that_only_simplifies_can_be_off() -> None:
         for name in names:
             if name in NEEDED:
                 refused = ask(session, "rule_off", kernel=0, rule=name, on=False)
-                assert refused["error"]["try"] == f"switch {name} on again"
+                assert refused["error"]["try"] == "leave it on"
                 continue
             reply = done(session, "rule_off", kernel=0, rule=name, on=False)
             variant = reply.get("variant", 0)

@@ -121,11 +121,11 @@ function codePart(app, { title, file, path, line, text, more }) {
 // The switch of a rule. Switching off a rule of compilation makes a variant; a rule of scheduling
 // changes all kernels, so Python sends a new record.
 
-/** Whether a rule is off in the selected variant.
+/** Whether a rule is off in the plan or in the selected variant.
  * @param {App} app
  * @param {string} name */
 export const isRuleOff = (app, name) =>
-  (app.variant()?.rules_off ?? app.record.without.rules).includes(name);
+  [...app.record.without.rules, ...app.variant()?.rules_off ?? []].includes(name);
 
 /** The switch of a rule; in a page without Python, the text that does the same in a cell.
  * @param {App} app

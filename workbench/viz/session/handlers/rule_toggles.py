@@ -10,7 +10,7 @@ from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.rewriting.passes import Switch
 from workbench.kernel.rule_trial import applied, tested
-from workbench.pipeline import compile_switches
+from workbench.pipeline import check_switches, compile_switches, switches
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.words import plural
 from workbench.viz.record.links import writers
@@ -34,9 +34,16 @@ def rule_off(
     name = rule if isinstance(rule, str) else session.record.rules[rule].name
     ex = session.recorder.exploration
     if name in ex.rules_off or (not on and schedules(ex, name)):
+        check_switches((name,), switches())
         others = tuple(other for other in ex.rules_off if other != name)
-        off = others if on else (*others, name)
-        return ex.planned_again(ex.choices, off)
+        try:
+            return ex.planned_again(ex.choices, others if on else (*others, name))
+        except WorkbenchError as error:
+            if on:
+                raise
+            # the rule stays on, so its own hint, to switch it on again, would be wrong
+            because = f"{error.what}: {error.because}"
+            raise WorkbenchError(f"cannot plan without {name}", because, "leave it on") from error
     if kernel is None:
         raise WorkbenchError(f"{name} is not off", "there is no kernel without it")
     with session.lock:
