@@ -73,6 +73,7 @@ class Linear:
             raise shape_error(
                 f"cannot apply Linear({features}, {self.weight.shape[0]}) to shape {x.shape}",
                 f"the last axis is the features, and there must be {features}",
+                f"an input of shape (.., {features})",
             )
         return x.linear(self.weight.transpose(), self.bias)
 

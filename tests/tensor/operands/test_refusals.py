@@ -31,6 +31,10 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: M < V, "cannot compare: shapes (3, 4) and (5,)"),
     (lambda: M @ V, "cannot multiply matrices of shapes (3, 4) and (5,)"),
     (lambda: M @ M, "try      transpose the right one"),
+    (lambda: M @ V, "try      a right one with 4 elements on axis -1"),
+    (lambda: M @ Tensor.ones(3, 6), "try      transpose the left one"),
+    (lambda: M.permute(0, 0), "try      permute(1, 0)"),
+    (lambda: M.sum("rows"), "try      an axis from -2 to 1"),
     (lambda: M @ S, "a scalar is not a matrix"),
     (lambda: M.reshape(5, 2), "cannot reshape (3, 4) to (5, 2)"),
     (lambda: M.reshape(-1, -1), "only one size can be -1"),
@@ -169,6 +173,7 @@ AXES: list[tuple[Action, str]] = [
 ]
 DTYPES: list[tuple[Action, str]] = [
     (lambda: Tensor("text"), "cannot make a tensor from str 'text'"),
+    (lambda: Tensor({}), "try      Tensor([1.0, 2.0])"),
     (lambda: Tensor([1, "a"]), "list that holds str 'a'"),
     (lambda: Tensor([None]), "list that holds NoneType"),
     (lambda: Tensor([1j]), "list that holds complex"),

@@ -55,6 +55,7 @@ class Movement(Base):
             raise shape_error(
                 f"cannot permute shape {self.shape} by {short(places)}",
                 f"the order must name each of the {self.ndim} axes once",
+                f"permute{tuple(reversed(range(self.ndim)))} turns them round",
             )
         if axes == tuple(range(self.ndim)):
             return self._view(self.uop)

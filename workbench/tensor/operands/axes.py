@@ -37,6 +37,7 @@ def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
         raise shape_error(
             f"{what}: axis {short(axis)} is not an axis",
             f"an axis is an integer, and this is {type(axis).__name__}",
+            f"an axis from {-count} to {count - 1}",
         )
     if not -count <= axis < count:
         raise axis_error(

@@ -86,6 +86,7 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
     raise dtype_error(
         f"cannot make a tensor from {type(data).__name__} {short(data)}",
         f"tensors are made from {_KINDS}",
+        "Tensor([1.0, 2.0]), a list of numbers",
     )
 
 

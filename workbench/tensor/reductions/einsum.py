@@ -308,10 +308,14 @@ def _check(a: tuple[Any, ...], b: tuple[Any, ...]) -> None:
         )
     inner = -2 if len(b) > 1 else -1
     if a[-1] != b[inner]:
-        fits = len(b) > 1 and a[-1] == b[-1]
+        hint = f"a right one with {a[-1]} elements on axis {inner}"
+        if len(b) > 1 and a[-1] == b[-1]:
+            hint = "transpose the right one: a @ b.transpose(-1, -2)"
+        elif len(a) > 1 and a[-2] == b[inner]:
+            hint = "transpose the left one: a.transpose(-1, -2) @ b"
         raise shape_error(
             f"cannot multiply matrices of shapes {a} and {b}",
             f"the last axis of the left one has {a[-1]} elements,"
             f" and axis {inner} of the right one {b[inner]}",
-            "transpose the right one: a @ b.transpose(-1, -2)" if fits else "",
+            hint,
         )
