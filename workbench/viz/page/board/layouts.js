@@ -50,10 +50,11 @@ const LENDS = { lends: true };
 const FOLDED = { isFolded: true };
 const NARROWER = [28, 40, 32]; // shares of three columns where there is less room
 
-/** Kernels, results and lines, at the left.
+/** Kernels, results and lines, at the left. A list of many kernels has about half: one of few takes
+ * less than its share, and leaves the rest.
  * @param {{isFolded?: boolean}} [more] */
 const left = (more) => ({
-  ...column([34, 46, 20], leaf("kernels", FITS), leaf("results", LENDS), leaf("lines", FITS)),
+  ...column([48, 37, 15], leaf("kernels", FITS), leaf("results", LENDS), leaf("lines", FITS)),
   name: "left",
   ...more,
 });

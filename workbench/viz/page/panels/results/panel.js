@@ -33,6 +33,9 @@ function resultsPane(app) {
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, ...CHANGES)) return;
     const atHand = verdictAndButtons(app);
+    // a baseline of all kernels compares with none of several: what is known of this one comes first
+    const isOne = app.record.kernels.length < 2;
+    const hints = [baselineHint(app), addHint(app)];
     refill(
       el,
       heading("RESULTS", warmth(app)),
@@ -46,10 +49,10 @@ function resultsPane(app) {
       baselineRows(app),
       emulated(app),
       atHand,
-      baselineHint(app),
-      addHint(app),
+      ...(isOne ? hints : []),
       failure(app, "results"),
       aboutVariant(app),
+      ...(isOne ? [] : hints),
     );
     if (seen !== app.view.variant && showVariant(app, el, atHand)) seen = app.view.variant;
   };
