@@ -84,8 +84,9 @@ def test_variants_and_times_come_back_after_a_restart(notebook: Notebook) -> Non
     time.wait_for()
     notebook.run(0)
     time.wait_for()
-    # what is looked at below comes before the default opts do
+    # what is looked at below: the links of the code, and the passes to the end
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    wb.get_by_text("linearize", exact=True).first.wait_for()
     expect(page.locator(".wb")).to_have_count(1)
 
     page.evaluate(f"{KERNEL}.restart()")

@@ -238,14 +238,18 @@ async function render(panels, { model, el }) {
   const live = model.get("live") === true;
   const { boards, ...opens } = model.get("view") ?? {};
   let isOpen = true;
-  let mode = "";
-  const keep = debounced((/** @type {View} */ view) => {
+  /** @type {string | null} */
+  let mode = null; // until the page has begun
+  const save = debounced((/** @type {View} */ view) => {
     if (!isOpen) return; // the model may be closed, too
-    if (view.mode !== mode && !view.only) storeLayout(record.key, view.mode);
-    mode = view.mode;
     model.set("view", view);
     model.save_changes();
   }, 300);
+  const keep = (/** @type {View} */ view) => {
+    if (mode !== null && view.mode !== mode && !view.only) storeLayout(record.key, view.mode);
+    if (mode !== null) mode = view.mode;
+    save(view);
+  };
   const constants = model.get("constants") ?? null;
   const record = await unpacked(model.get("record"), constants);
   const app = new App(record, {
