@@ -86,17 +86,8 @@ def main(nice: int) -> None:
 
 
 def _do(server: WorkerServer, connection: Connection, head: dict[str, Any]) -> None:
-    tasks = {
-        "measure": server.measure,
-        "check": server.check,
-        "where": server.where,
-        "compile": server.compile,
-        "passes": server.passes,
-        "benchmark": server.benchmark,
-        "run": server.run,
-    }
     try:
-        value = tasks[head["do"]](head)
+        value = server.do(head)
         connection.answer("done", value, value.pop("blobs", ()))
     except StopRequest:
         connection.answer("stopped", None)

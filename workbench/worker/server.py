@@ -71,6 +71,19 @@ class WorkerServer:
 
     # tasks
 
+    def do(self, task: Row) -> Row:
+        """Return the result of a task, whose "do" is the name of the method that does it."""
+        tasks = {
+            "measure": self.measure,
+            "check": self.check,
+            "where": self.where,
+            "compile": self.compile,
+            "passes": self.passes,
+            "benchmark": self.benchmark,
+            "run": self.run,
+        }
+        return tasks[task["do"]](task)
+
     def measure(self, task: Row) -> Row:
         """Return samples of every kernel, warm and, if "cold" is true, cold, taken in turns.
 

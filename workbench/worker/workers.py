@@ -78,15 +78,8 @@ class LocalWorker(Worker):
     def ask(self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S) -> Row:
         """Return the result of a task. Errors: TaskStopped; any error of the task."""
         self._is_stopped, self._progress = False, progress
-        tasks = {
-            "measure": self._server.measure,
-            "check": self._server.check,
-            "compile": self._server.compile,
-            "passes": self._server.passes,
-            "benchmark": self._server.benchmark,
-        }
         try:
-            return tasks[task["do"]](task)
+            return self._server.do(task)
         except StopRequest:
             raise TaskStopped() from None
 
