@@ -60,7 +60,7 @@ TRIED = (
     HiddenPart(["variants"], only={"name": "plain"}),
     HiddenPart(["variants", "*", "offers"], []),
     HiddenPart(["variants", "*", "refused"], []),
-    HiddenPart(["variants", "*", "search"]),
+    HiddenPart(["variants", "*", "searches"], []),
     HiddenPart(["variants", "*", "note"], ""),
     HiddenPart(["pinned"]),
     HiddenPart(["plan", "runs", "*", "measured_s"]),
