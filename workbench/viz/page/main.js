@@ -231,31 +231,43 @@ function fileOf(model) {
   return shell ? () => ({ shell, css, script }) : null;
 }
 
+/** Keeps the view in a model, and the layout that the reader chooses, once the page has begun with
+ * one, in the browser.
+ * @param {Model} model
+ * @param {string} key */
+function keeperOf(model, key) {
+  let isOpen = true;
+  /** @type {string | null} */
+  let mode = null;
+  const save = debounced((/** @type {View} */ view) => {
+    if (!isOpen) return; // the model may be closed, too
+    model.set("view", view);
+    model.save_changes();
+  }, 300);
+  return {
+    begin: (/** @type {string} */ first) => (mode = first),
+    end: () => (isOpen = false),
+    keep(/** @type {View} */ view) {
+      if (mode !== null && view.mode !== mode && !view.only) storeLayout(key, view.mode);
+      if (mode !== null) mode = view.mode;
+      save(view);
+    },
+  };
+}
+
 /** Connect the app to a widget model.
  * @param {Panel[]} panels
  * @param {{model: Model, el: HTMLElement}} host */
 async function render(panels, { model, el }) {
   const live = model.get("live") === true;
   const { boards, ...opens } = model.get("view") ?? {};
-  let isOpen = true;
-  /** @type {string | null} */
-  let mode = null; // until the page has begun
-  const save = debounced((/** @type {View} */ view) => {
-    if (!isOpen) return; // the model may be closed, too
-    model.set("view", view);
-    model.save_changes();
-  }, 300);
-  const keep = (/** @type {View} */ view) => {
-    if (mode !== null && view.mode !== mode && !view.only) storeLayout(record.key, view.mode);
-    if (mode !== null) mode = view.mode;
-    save(view);
-  };
   const constants = model.get("constants") ?? null;
   const record = await unpacked(model.get("record"), constants);
+  const keeper = keeperOf(model, record.key);
   const app = new App(record, {
     view: { mode: openingLayout(shownRecord(record, null)), ...opens },
     send: live ? (message) => model.send(message) : null,
-    keep,
+    keep: keeper.keep,
     file: fileOf(model),
     constants,
   });
@@ -277,12 +289,12 @@ async function render(panels, { model, el }) {
   };
   for (const [name, act] of Object.entries(handlers)) model.on(name, act);
   const end = start(app, el, panels, boards);
-  mode = app.view.mode; // also that of a link, which is not the reader's choice
+  keeper.begin(app.view.mode); // also that of a link, which is not the reader's choice
   el.append(hidingStill(model.get("still") ?? ""));
   channel.ping(app.record.n); // patches that came before the page began are missing
   const seekNoMore = live ? seekParts(model) : () => {};
   return () => {
-    isOpen = false;
+    keeper.end();
     seekNoMore();
     for (const [name, act] of Object.entries(handlers)) model.off(name, act);
     end();

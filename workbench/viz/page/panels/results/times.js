@@ -28,8 +28,9 @@ const NOT_IN_TURNS =
 /** Time, spread and ratio to the pinned variant; nothing for a run on the emulator.
  * @param {App} app
  * @param {TimingRow | null} timing
- * @param {boolean} [hidden] */
-export function timeCells(app, timing, hidden = false) {
+ * @param {boolean} [hidden]
+ * @param {boolean} [isWrong] whether the answer is wrong: then a ratio says nothing */
+export function timeCells(app, timing, hidden = false, isWrong = false) {
   if (!timing || hidden) {
     return h("span", { class: "wb-quiet wb-said" }, hidden ? "emulated" : "not timed");
   }
@@ -59,7 +60,7 @@ export function timeCells(app, timing, hidden = false) {
         },
       app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
-    ratioCell(app, timing, other),
+    isWrong ? h("span") : ratioCell(app, timing, other),
   );
 }
 

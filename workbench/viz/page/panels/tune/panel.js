@@ -167,7 +167,10 @@ const loopsOf = (app, variant) => variant ? [axisBars(app, variant), loopTable(a
  * @param {App} app
  * @param {VariantRow} variant */
 function editedNote(app, variant) {
-  const of = cut(rowAt(app.record.variants, variant.parent)?.name ?? "the kernel", 40);
+  /** @type {VariantRow | null} */
+  let source = variant;
+  while (source?.edited) source = rowAt(app.record.variants, source.parent);
+  const of = cut(source?.name ?? "the kernel", 40);
   const machine = machineOfEdited(app.record, variant);
   const compiled = machine
     ? ` It was compiled for ${machine}, another machine, and did not run.`
