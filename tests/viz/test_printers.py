@@ -60,7 +60,8 @@ def test_kernels_with_and_without_opts(explored: tuple[Exploration, Record]) -> 
 def test_what_can_be_done_next(explored: tuple[Exploration, Record]) -> None:
     ex, record = explored
     for row, kernel in zip(record["variants"], ex.kernels, strict=False):
-        offers = {offer["opt"] for offer in row["offers"]}
+        # beside the legal opts stand the steps of the default opts that have several
+        offers = {offer["opt"] for offer in row["offers"] if "), " not in offer["opt"]}
         assert offers == {str(opt) for opt in kernel.legal_opts()} != set()
         chips = re.findall(r'<div class="opts">(.*?)</div>', html(kernel))
         assert {opt for chip in chips for opt in codes(chip)} == offers

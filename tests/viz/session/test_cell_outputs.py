@@ -276,10 +276,10 @@ def test_what_a_cell_adds_is_saved_when_the_cell_ends(notebook: Notebook) -> Non
     opt = Opt(OptOps.UPCAST, kernel.axes[0].name, 4)
 
     def add() -> None:
-        ex.add(kernel.apply(opt), "mine")
+        ex.add(kernel.apply(opt), "mine 77")
 
-    assert "mine" not in notebook.outputs[key]
+    assert "mine 77" not in notebook.outputs[key]
     notebook.run("second", add)
-    assert "mine" in notebook.outputs[key]
+    assert "mine 77" in notebook.outputs[key]
     names = [row["name"] for row in record_in(notebook.outputs[key])["variants"]]
-    assert "mine" in names
+    assert "mine 77" in names
