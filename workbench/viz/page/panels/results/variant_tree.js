@@ -17,7 +17,7 @@ import { elementsOf, fold, h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { dateText, plural } from "../../base/text.js";
 import { machineOfEdited } from "../../listing/programs.js";
-import { isOfOtherDevice } from "../../record/variants.js";
+import { isOfOtherDevice, isOther } from "../../record/variants.js";
 import { predictedCells, timeCells } from "./times.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -272,8 +272,8 @@ function variantRow(app, i, level) {
       recordText(label(app, variant), "wb-clip", 80),
       variant.edited && !variant.name.startsWith("edited") &&
         h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
-      variant.edited && variant.code[0] && variant.code[0].device !== app.record.device &&
-        h("i", { class: "wb-quiet wb-mark", title: BY_ITS_COMPILER }, variant.code[0].device),
+      variant.edited && isOther(app.record, variant.code[0]?.device) &&
+        h("i", { class: "wb-quiet wb-mark" }, variant.code[0]?.device),
       machineOfEdited(app.record, variant) && h("i", { class: "wb-quiet wb-mark" }, "not run"),
       failureMark(variant),
       doubtMark(app, variant),
@@ -286,9 +286,6 @@ function variantRow(app, i, level) {
       : timeCells(app, variant.timing, variant.timing?.emulator, variant.check?.ok === false),
   );
 }
-
-const BY_ITS_COMPILER =
-  "edited for this device: its compiler made the program, so a ratio compares two compilers, too";
 
 /** Buttons beside a name, while the pointer or the focus is on its row.
  * @param {App} app
