@@ -20,6 +20,7 @@ from workbench.pipeline import COMPILE_PASSES
 from workbench.viz import Exploration, explore
 from workbench.viz.model.words import bytes_text, figure_text, plural
 from workbench.viz.record.record import build
+from workbench.viz.session.opt_text import parse_opts
 
 Facts = dict[str, list[tuple[str, ...]]]
 """Rows of words, by what they are about."""
@@ -60,9 +61,11 @@ def test_kernels_with_and_without_opts(explored: tuple[Exploration, Record]) -> 
 def test_what_can_be_done_next(explored: tuple[Exploration, Record]) -> None:
     ex, record = explored
     for row, kernel in zip(record["variants"], ex.kernels, strict=False):
-        # beside the legal opts stand the steps of the default opts that have several
-        offers = {offer["opt"] for offer in row["offers"] if "), " not in offer["opt"]}
+        lists = [parse_opts(offer["opt"]) for offer in row["offers"]]
+        offers = {str(opts[0]) for opts in lists if len(opts) == 1}
         assert offers == {str(opt) for opt in kernel.legal_opts()} != set()
+        for several in [opts for opts in lists if len(opts) > 1]:  # a step of the default opts
+            assert kernel.apply(*several).applied_opts[-len(several) :] == several
         chips = re.findall(r'<div class="opts">(.*?)</div>', html(kernel))
         assert {opt for chip in chips for opt in codes(chip)} == offers
 

@@ -144,6 +144,8 @@ def _with_plain(result: DefaultOpts, best: Proposal, plain_s: float) -> DefaultO
     if plain_s >= best.predicted_s:
         return result
     times = [seconds_text(s) for s in (plain_s, best.predicted_s)]
-    why = f"predicted are {times[0]} without opts, and {times[1]} with these: so small a kernel"
-    step = HeuristicStep("kept", (), f"{why} gains nothing, and predictions may err by a fifth")
+    why = f"predicted are {times[0]} without opts, and {times[1]} with these"
+    if plain_s >= GAIN * best.predicted_s:
+        why += ", which predictions, right within about a fifth, do not tell apart"
+    step = HeuristicStep("kept", (), why)
     return result._replace(steps=HeuristicSteps((*result.steps, step)))

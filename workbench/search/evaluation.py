@@ -126,7 +126,7 @@ class _Measuring:
             text = f"given up: its first run took over {answer['over']:.3g} s"
             return Measured(digest=answer["digest"], error=text)
         # The least time is that of the least disturbed run; where other programs had the cores in
-        # every run, it is the median of those for which it had them.
+        # all runs but one, it is the median time for which it had them.
         samples, others = (
             Samples(tuple(answer[name]), shares=tuple(answer.get(shares, ())))
             for name, shares in (("samples", "shares"), ("against", "against_shares"))

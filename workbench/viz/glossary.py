@@ -131,9 +131,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " a share of the median; or between several measurements, where those differ more.",
         "1 run": "Timed once, because a run is slow, or Stop ended it: nothing is known of the"
             " spread.",
-        "busy": "Other programs had the kernel's cores for a part of every run, so its time is not"
-            " known: what stands here is for how long it had them itself. Such times are not"
-            " compared; time it again when less else runs.",
+        "busy": "Other programs had the kernel's cores for a part of all runs, or of all but one,"
+            " so its time is not known: what stands here is for how long it had them itself. Such"
+            " times are not compared; time it again when less else runs.",
         "uncertain": "Of a time, marked ? or busy: other programs disturbed it, or its samples lie"
             " far apart. The sign of a row says how much.",
         "~": "Predicted by the performance model, not measured; of a sum or a share: a part of it"

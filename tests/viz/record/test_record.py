@@ -175,7 +175,7 @@ def test_opts_that_gain_together_are_one_offer() -> None:
         ratio = predicted_cost(kernel.ast, kernel.target, SPEEDS).predicted_s
         ratio /= predicted_cost(tiled.ast, tiled.target, SPEEDS).predicted_s
         assert first.predicted == pytest.approx(ratio)
-        steps = {step.name: step.opts for step, _ in next_steps(tiled.ast, tiled.target)}
+        steps = {step.name: step.opts for step in next_steps(tiled.ast, tiled.target)}
         assert {OptOps.ORDER, OptOps.STAGE} <= {opt.op for opt in steps["pack-operand"]}
 
 

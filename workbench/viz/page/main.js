@@ -248,8 +248,10 @@ function keeperOf(model, key) {
     begin: (/** @type {string} */ first) => (mode = first),
     end: () => (isOpen = false),
     keep(/** @type {View} */ view) {
-      if (mode !== null && view.mode !== mode && !view.only) storeLayout(key, view.mode);
-      if (mode !== null) mode = view.mode;
+      if (mode !== null) {
+        if (view.mode !== mode && !view.only) storeLayout(key, view.mode);
+        mode = view.mode;
+      }
       save(view);
     },
   };

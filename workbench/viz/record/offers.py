@@ -107,8 +107,8 @@ def _steps(kernel: Kernel) -> list[HeuristicStep]:
     """Return the steps of the default opts that would fire on a kernel as it is and have several
     opts, which may gain only together: a loop order makes the tile small that a copy then holds."""
     with without(kernel.rules_off):
-        found = next_steps(kernel.ast, Device[kernel.device].target)
-        return [step for step, _ in found if len(step.opts) > 1]
+        steps = next_steps(kernel.ast, Device[kernel.device].target)
+    return [step for step in steps if len(step.opts) > 1]
 
 
 def _promising(kernel: Kernel, singles: Sequence[Opt]) -> list[Opt]:

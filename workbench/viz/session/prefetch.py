@@ -145,8 +145,10 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
     if timing is None and session.record.kernels[_kernel(session, variant)].flops <= FLOPS:
         number = _kernel(session, variant)
         is_alone = Device[session.device].is_emulator  # its times are not compared
-        group = [variant, *([] if is_alone else _headline(session, number))]
-        _time_or_ignore(session, measurement.with_latest(session, group))
+        group = [variant]
+        if not is_alone:
+            group = measurement.with_latest(session, [variant, *_headline(session, number)])
+        _time_or_ignore(session, group)
         yield
         timing = session.row(variant).timing
     if timing is None or timing.emulator or timing.median_s / (timing.had or 1.0) > SLOW_S:

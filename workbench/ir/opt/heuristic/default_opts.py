@@ -40,7 +40,7 @@ schedulers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from workbench.base.target import Target
@@ -120,14 +120,10 @@ def heuristic(
     return kernel, tuple(applied), HeuristicSteps(fired)
 
 
-def next_steps(kernel: UOp, target: Target) -> Iterator[tuple[HeuristicStep, UOp]]:
-    """Yield each step that would fire on a kernel as it is, with its legal opts, and the kernel
-    with these."""
-    with unobserved():
-        for propose in steps_for(target):
-            step = propose(kernel, target)
-            if step is not None:
-                yield _legal(kernel, step, target)
+def next_steps(kernel: UOp, target: Target) -> list[HeuristicStep]:
+    """Return the steps that would fire on a kernel as it is, each with its legal opts."""
+    proposed = (propose(kernel, target) for propose in steps_for(target))
+    return [_legal(kernel, step, target)[0] for step in proposed if step is not None]
 
 
 def _legal(kernel: UOp, step: HeuristicStep, target: Target) -> tuple[HeuristicStep, UOp]:

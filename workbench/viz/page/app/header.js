@@ -4,7 +4,7 @@
 import { h, keepingFocus, recordText, refill, setChildren, steady } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, cut, plural, secondsText } from "../base/text.js";
-import { isOfOtherDevice } from "../record/variants.js";
+import { faultText, isOfOtherDevice } from "../record/variants.js";
 import {
   act,
   canAsk,
@@ -148,8 +148,9 @@ function shownChoices(app) {
     setChildren(el, app.record.kernels.length ? choices : []);
     kernels.value = String(kernel);
     ofKernel.value = String(variant);
-    const { name, timing, check, error } = app.variant() ?? {};
-    const fault = error?.what ?? (check?.ok === false && check.text);
+    const row = app.variant();
+    const { name, timing } = row ?? {};
+    const fault = row && faultText(row);
     ofKernel.classList.toggle("wb-bad", Boolean(fault));
     ofKernel.title = [name, fault, timing && timingText(timing)].filter(Boolean).join("  ");
   };
@@ -215,8 +216,10 @@ function foldButton(app, name, title, isOpen, hint, key) {
  * @param {App} app
  * @param {number} i */
 function brief(app, i) {
-  const { name, timing, check, error } = app.record.variants[i];
-  const words = check?.ok === false ? "WRONG" : error ? "failed" : timing && briefTiming(timing);
+  const row = app.record.variants[i];
+  const { name, timing } = row;
+  const fault = faultText(row) && (row.error ? "failed" : "WRONG");
+  const words = fault || timing && briefTiming(timing);
   return words ? `${cut(name, MOST_NAME)}  ${words}` : name;
 }
 

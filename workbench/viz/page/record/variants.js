@@ -23,6 +23,11 @@ export function isOther({ devices, device }, name) {
   return owner(name) !== owner(device);
 }
 
+/** What is wrong with a variant: its error, or its wrong answer; "" for nothing.
+ * @param {Pick<VariantRow, "error" | "check">} variant */
+export const faultText = ({ error, check }) =>
+  error?.what ?? (check?.ok === false ? check.text : "");
+
 // The reader's selection carried to the next plan: the kernel and the variant, where they exist.
 
 /** A view in the record of the next plan; unchanged in a record of the same plan.

@@ -17,7 +17,7 @@ import { elementsOf, fold, h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { dateText, plural } from "../../base/text.js";
 import { machineOfEdited } from "../../listing/programs.js";
-import { isOfOtherDevice, isOther } from "../../record/variants.js";
+import { faultText, isOfOtherDevice, isOther } from "../../record/variants.js";
 import { predictedCells, timeCells } from "./times.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -363,7 +363,8 @@ function elsewhereRows(app, i, isBelow) {
 
 /** A wrong answer must be as visible as a missing one: its time would be compared.
  * @param {VariantRow} variant */
-function failureMark({ error, check }) {
-  if (error) return h("b", { class: "wb-bad wb-mark", title: error.what }, "!");
-  return check && !check.ok && h("b", { class: "wb-bad wb-mark", title: check.text }, "\u2717");
+function failureMark(variant) {
+  const fault = faultText(variant);
+  const sign = variant.error ? "!" : "\u2717";
+  return fault && h("b", { class: "wb-bad wb-mark", title: fault }, sign);
 }
