@@ -10,13 +10,16 @@ import pytest
 
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.ir.nest.estimates import Estimates
-from workbench.measure.kernel_time import Calibration, calibration, doubts, measure_kernel
-from workbench.measure.speeds import Rate, Speeds
+from workbench.measure.kernel_time import STEPS, Calibration, calibration, doubts, measure_kernel
+from workbench.measure.peak import run_cycles
+from workbench.measure.speeds import CHAINS, Rate, Speeds
 from workbench.measure.timing import CoreUse
 
 REST_S = 1e-4
 RATE = Rate(1e9, 1e9)
-SPEEDS = Speeds({"f32": RATE}, {"L1": RATE}, {"L1": RATE}, 1e-9, 1e-9, 1e-6, 2e-6, cycle_s=2.5e-10)
+SPEEDS = Speeds(
+    {"f32": RATE}, {"L1": RATE}, {"L1": RATE}, 1e-9, 1e-9, 1e-6, 2e-6, adds=Rate(1e10, 2e10)
+)
 BUSY = "the machine is busy: 2.1 times slower than at rest"
 
 
@@ -89,9 +92,11 @@ def test_a_loop_without_its_core_counts_for_as_long_as_it_had_it() -> None:
     ("busy", "samples", "words"),
     [
         (None, (1.0, 1.1), []),
-        (1.29, (1.0, 1.99), []),
+        (1.29, (1.0, 1.0, 1.0, 1.0, 1.0, 1.99), []),
         (2.1, (1.0, 1.0), [BUSY]),
         (1.0, (1.0, 2.0), ["the slowest sample took 2.0 times the fastest"]),
+        (1.0, (1.0, 1.0, 1.3, 1.3), ["the samples lie far apart: ± 13%"]),
+        (1.0, (1.0, 1.0, 1.1, 1.1), []),
         (12.4, (), ["the machine is busy: 12 times slower than at rest"]),
     ],
 )
@@ -120,8 +125,21 @@ def test_a_time_says_how_busy_the_machine_was() -> None:
     assert str(uneven).endswith("the slowest sample took 4.2 times the fastest")
 
 
+def test_the_loop_has_as_many_additions_under_way_as_a_core_can_begin() -> None:
+    """One that waits for its own results is as fast beside a busy hardware thread: a kernel three
+    times as slow there was called undisturbed."""
+    beside = calibration(SPEEDS, 2)
+    assert beside is not None
+    (first, first_s), *_ = beside._loops
+    loops = {n: run_cycles(threads=2, steps=STEPS[0], chains=n) for n in (1, CHAINS)}
+    assert first is loops[CHAINS].run and loops[CHAINS].flops == CHAINS * loops[1].flops
+    assert first_s == pytest.approx(loops[CHAINS].flops * 2 / 2e10 + 2e-6), (
+        "at rest, on two threads"
+    )
+
+
 def test_a_loop_that_was_never_measured_says_nothing() -> None:
-    assert calibration(replace(SPEEDS, cycle_s=0.0), 1) is None
+    assert calibration(replace(SPEEDS, adds=None), 1) is None
     beside = calibration(SPEEDS, 2)
     assert beside is not None
     beside.take()

@@ -281,8 +281,10 @@ def test_figures_come_of_the_loops_that_are_run(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(speeds, "far_bandwidth", far)
     monkeypatch.setattr(speeds, "_least_s", lambda run: 1.0)
     for name in ("run_peak", "run_cycles"):
-        monkeypatch.setattr(speeds, name, lambda *_, lanes=1: Peak(lambda: None, 64 * lanes))
-    assert speeds._waiting_s(dtypes.int64) == 1 / 64
+        monkeypatch.setattr(
+            speeds, name, lambda *_, lanes=1, **_how: Peak(lambda: None, 64 * lanes)
+        )
+    assert speeds._waiting_s(dtypes.int64) == 1 / 64 and speeds._adds(2) == 128
     assert speeds._each_s(32) == {"4": 2 / 64, "16": 2 / 64, "32": 2 / 64}
     assert list(speeds._each_s(64)) == ["4", "16", "32", "64"]
     lines, sets = speeds._strided_bandwidths()

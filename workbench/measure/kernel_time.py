@@ -17,7 +17,7 @@ from workbench.ir.nest.estimates import Estimates
 from workbench.measure import timing
 from workbench.measure.bandwidth import measure_cold
 from workbench.measure.peak import run_cycles
-from workbench.measure.speeds import Speeds, earlier_speeds
+from workbench.measure.speeds import CHAINS, Speeds, earlier_speeds
 from workbench.measure.timing import number_text, percent_text
 from workbench.pickles import pickled
 
@@ -26,12 +26,15 @@ from workbench.pickles import pickled
 #
 # The loop adds integers in registers, so that its time on an idle machine is known from `speeds`.
 # Additional time, without that in which other programs had its cores, means that the cores ran
-# slower. The loop runs for about as long as the sample before it, since a long sample is
-# interrupted more often than a short one. It has few launches, since threads that wait for each
-# other at the ends of many launches lose more time. It does not show a program that only fills the
-# caches.
+# slower: their clock is lower, or another program runs on the other hardware thread of a core. Then
+# a kernel is not interrupted, but only half of the core's instructions are its own. A loop that
+# waits for its own results leaves room for the other thread, and would not notice it; this one has
+# as many additions under way as the core can begin. The loop runs for about as long as the sample
+# before it, since a long sample is interrupted more often than a short one. It has few launches,
+# since threads that wait for each other at the ends of many launches lose more time. It does not
+# show a program that only fills the caches.
 
-STEPS = (20_000, 200_000, 2_000_000)
+STEPS = (10_000, 100_000, 1_000_000)
 """Steps of the loops, which take about 0.1, 1 and 10 milliseconds. A sample takes at most as long
 as the longest loop."""
 BUSY = 1.3
@@ -39,6 +42,8 @@ BUSY = 1.3
 is lower while other cores work."""
 UNEVEN = 2.0
 """From this ratio of the slowest sample to the fastest on, the spread is printed as a doubt."""
+WIDE = 0.1
+"""From this spread on, as a share of the median, it is printed as a doubt as well."""
 
 
 class Calibration:
@@ -82,17 +87,15 @@ class Calibration:
 
 def calibration(rest: Speeds, threads: int) -> Calibration | None:
     """Return a calibration on `threads` threads of a machine that has the speeds `rest` when idle;
-    None if `cycle_s` was not measured, or the loop cannot run."""
-    if not rest.cycle_s:
+    None if `adds` were not measured, or the loop cannot run."""
+    if rest.adds is None:
         return None
     try:
-        loops = [run_cycles(threads=threads, steps=steps) for steps in STEPS]
+        loops = [run_cycles(threads=threads, steps=steps, chains=CHAINS) for steps in STEPS]
     except WorkbenchError:  # without a compiler; a time is useful without it
         return None
-    waiting_s = rest.launch(threads) - rest.launch(1)
-    return Calibration(
-        [(p.run, p.flops * rest.cycle_s + waiting_s) for p in loops], threads=threads
-    )
+    waiting_s, add_s = rest.launch(threads) - rest.launch(1), threads / rest.adds.of(threads)
+    return Calibration([(p.run, p.flops * add_s + waiting_s) for p in loops], threads=threads)
 
 
 def doubts(busy: float | None, samples_s: Sequence[float], had: float | None = None) -> list[str]:
@@ -104,8 +107,11 @@ def doubts(busy: float | None, samples_s: Sequence[float], had: float | None = N
     if busy is not None and busy >= BUSY:
         words.append(f"the machine is busy: {_times(busy)} times slower than at rest")
     least_s, most_s = min(samples_s, default=0.0), max(samples_s, default=0.0)
+    spread = timing.Samples(tuple(samples_s)).spread if least_s else None
     if least_s and most_s / least_s >= UNEVEN:
         words.append(f"the slowest sample took {_times(most_s / least_s)} times the fastest")
+    elif spread is not None and spread >= WIDE:
+        words.append(f"the samples lie far apart: ± {percent_text(spread)}")
     return words
 
 

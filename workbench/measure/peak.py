@@ -54,42 +54,53 @@ def run_peak(
 
 
 @lru_cache
-def run_cycles(dtype: DType = dtypes.int64, threads: int = 1, steps: int = _STEPS) -> Peak:
+def run_cycles(
+    dtype: DType = dtypes.int64, threads: int = 1, steps: int = _STEPS, chains: int = 1
+) -> Peak:
     """Return a loop whose `flops` operations wait for each other, on each of `threads` threads.
     They are additions of floats; or of integers, alternating with xor, each of one cycle on every
-    core. A compiler would merge two integer additions.
+    core. A compiler would merge two integer additions. Operations of different `chains` do not
+    wait: with many, as many begin in each cycle as the core can begin.
 
     Errors: DeviceError without llvmlite.
     """
     kind, add, other = "i64", "add", "xor"
     if dtype.is_float:
         kind, add, other = {32: "float", 64: "double"}[dtype.bits], "fadd", "fadd"
-    each = range(_CYCLES)
+    each, many = range(_CYCLES), range(chains)
     lines = [
         "define void @cycles(ptr %args, i64 %lo, i64 %hi) {",
         "entry:",
         "  %p0 = load ptr, ptr %args, align 8",
-        f"  %one = load {kind}, ptr %p0, align 4",
+        *(f"  %at{k} = getelementptr {kind}, ptr %p0, i64 {k}" for k in many),
+        *(f"  %start{k} = load {kind}, ptr %at{k}, align 4" for k in many),
         "  br label %loop",
         "loop:",
         "  %i = phi i64 [ %lo, %entry ], [ %i.next, %loop ]",
-        f"  %x0 = phi {kind} [ %one, %entry ], [ %x{_CYCLES}, %loop ]",
-        *(f"  %x{n + 1} = {other if n % 2 else add} {kind} %x{n}, %one" for n in each),
+        *(
+            f"  %x0.{k} = phi {kind} [ %start{k}, %entry ], [ %x{_CYCLES}.{k}, %loop ]"
+            for k in many
+        ),
+        *(
+            f"  %x{n + 1}.{k} = {other if n % 2 else add} {kind} %x{n}.{k}, %start0"
+            for n in each
+            for k in many
+        ),
         "  %i.next = add i64 %i, 1",
         "  %more = icmp slt i64 %i.next, %hi",
         "  br i1 %more, label %loop, label %done",
         "done:",
-        f"  store {kind} %x{_CYCLES}, ptr %p0, align 4",
+        *(f"  store {kind} %x{_CYCLES}.{k}, ptr %at{k}, align 4" for k in many),
         "  ret void",
         "}",
         "",
     ]
     shape = LaunchShape.on_processor(steps, threads)
-    text, params = "\n".join(lines), ((dtype, 1),)
+    text, params = "\n".join(lines), ((dtype, chains),)
     source = Source("cycles", "LLVM IR", text, params, launch=shape)
-    number = Buffer(Device.processor.name, dtype, 1)
-    number.array[:] = 1
-    return Peak(Device.processor.load(source).bind([number]), _CYCLES * steps)
+    numbers = Buffer(Device.processor.name, dtype, chains)
+    numbers.array[:] = range(1, chains + 1)  # equal ones would be one for a compiler
+    return Peak(Device.processor.load(source).bind([numbers]), chains * _CYCLES * steps)
 
 
 @lru_cache

@@ -29,7 +29,7 @@ from workbench.measure.far_lines import far_bandwidth
 from workbench.measure.peak import run_cycles, run_nothing, run_peak
 from workbench.measure.timing import Run, measure
 
-VERSION = 3
+VERSION = 4
 FOLDER = "machine"
 FLOATS = {"f32": dtypes.float32, "f64": dtypes.float64}
 _BUDGET_S = 0.03
@@ -49,6 +49,8 @@ KNOWN_PAGES = 2048
 """Pages whose addresses a core stores: a common number, from 1,024 to 3,072."""
 WALKS = "walks"
 """A level of `Speeds.far`: the last cache, with lines on more pages than KNOWN_PAGES."""
+CHAINS = 8
+"""Additions under way at once that keep a core busy: more than begin in a cycle on any."""
 SET_COUNTS = (1, 2, 4)
 """Sets of the first cache into which distant lines fall, in a measurement."""
 _lock = free_lock()
@@ -89,7 +91,8 @@ class Speeds:
     the additional seconds of one on all threads.
 
     The other fields are empty or 0 if they were not measured. `cycle_s` and `add_s` are the seconds
-    of an addition that waits for the one before, of integers and of floats. `each_s` has the
+    of an addition that waits for the one before, of integers and of floats. `adds` has the
+    additions of integers per second, of which CHAINS are under way at once. `each_s` has the
     seconds of a multiply-add that does not wait, by the bytes of the instruction ("4", "16"). `far`
     has bytes per second, by level, for lines that are each on another page of memory; "walks" is
     the last cache with more pages than KNOWN_PAGES. `in_sets` has them for lines that all fall into
@@ -108,6 +111,7 @@ class Speeds:
     each_s: Mapping[str, Positive] = field(default_factory=dict)
     far: Mapping[str, Positive] = field(default_factory=dict)
     in_sets: Mapping[str, Positive] = field(default_factory=dict)
+    adds: Rate | None = None
 
     def launch(self, threads: int) -> float:
         """Return the seconds of an empty launch on `threads` threads."""
@@ -307,6 +311,7 @@ def _measure() -> Speeds:
         _waiting_s(dtypes.float32),
         _each_s(Device.processor.target.vector_bytes),
         *_strided_bandwidths(),
+        Rate(*(_adds(k) for k in (1, parts))),
     )
 
 
@@ -314,6 +319,12 @@ def _waiting_s(dtype: DType) -> float:
     """Return the seconds of an addition that waits for the one before."""
     loop = run_cycles(dtype)
     return _least_s(loop.run) / loop.flops
+
+
+def _adds(threads: int) -> float:
+    """Return the additions per second of all `threads`, of which CHAINS are under way in each."""
+    loop = run_cycles(threads=threads, chains=CHAINS)
+    return threads * loop.flops / _least_s(loop.run)
 
 
 def _each_s(vector_bytes: int) -> dict[str, float]:
@@ -382,6 +393,10 @@ def _better(x: Mapping[str, Rate], y: Mapping[str, Rate]) -> dict[str, Rate]:
     return {k: Rate(max(x[k].one, y[k].one), max(x[k].all, y[k].all)) for k in y if k in x}
 
 
+def _better_rate(x: Rate | None, y: Rate | None) -> Rate | None:
+    return Rate(max(x.one, y.one), max(x.all, y.all)) if x and y else x or y
+
+
 def _least(x: Mapping[str, float], y: Mapping[str, float]) -> dict[str, float]:
     return {k: min(x.get(k, s), s) for k, s in y.items()}
 
@@ -398,6 +413,7 @@ def _best(a: Speeds, b: Speeds) -> Speeds:
         min(a.cycle_s or b.cycle_s, b.cycle_s or a.cycle_s),
         min(a.add_s or b.add_s, b.add_s or a.add_s),
         _least(a.each_s, b.each_s), _most(a.far, b.far), _most(a.in_sets, b.in_sets),
+        _better_rate(a.adds, b.adds),
     )  # fmt: skip
 
 

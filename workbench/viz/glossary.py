@@ -135,7 +135,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " so its time is not known: what stands here is for how long it had them itself. Such"
             " times are not compared; time it again when less else runs.",
         "uncertain": "Of a time, marked ? or busy: other programs disturbed it, or its samples lie"
-            " far apart. The sign of a row says how much.",
+            " far apart. Such times and their ratios are not bold; the sign of a row says how"
+            " much.",
         "~": "Predicted by the performance model, not measured; of a sum or a share: a part of it"
             " is.",
         "*": "Timed in another run than the pinned variant, or in an earlier session: the machine"

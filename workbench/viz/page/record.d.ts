@@ -668,7 +668,8 @@ export type PlanRead = [source: number, reader: number, node: number, bytes: num
  * A run of a kernel with the default opts and warm caches. `like` is the first kernel that
  * is equal; a kernel without times of its own has those of that one. `spread` is a share of
  * the median. `busy`: other programs had the cores in every sample, so nothing was measured.
- * Units: seconds, null where the time is not known.
+ * `is_certain`: nothing speaks against the measured time. Units: seconds, null where the
+ * time is not known.
  */
 export interface PlanRun {
   like: number;
@@ -676,6 +677,7 @@ export interface PlanRun {
   measured_s: number | null;
   spread: number | null;
   busy?: boolean;
+  is_certain?: boolean;
 }
 
 /**

@@ -38,8 +38,8 @@ class KernelRuns:
         self._record, self._changes, self._kernels = record, changes, kernels
         # a model of equal layers has equal kernels
         self._defaults: dict[Hashable, Kernel] = {}
-        self._times: dict[tuple[str, int], tuple[float, float]] = {}
-        """Median and spread of each measured time, by device and kernel."""
+        self._times: dict[tuple[str, int], tuple[float, float, bool]] = {}
+        """Median, spread and certainty of each measured time, by device and kernel."""
 
     def predict(self, speeds: Speeds | None, most: int | None = None) -> Iterator[int]:
         """Predict the times of the first `most` different kernels (None: of all) that have no
@@ -58,7 +58,9 @@ class KernelRuns:
                 self._changes.put(("plan", "runs", number, "predicted_s"), seconds)
             yield number
 
-    def set_time(self, number: int, median_s: float, spread: float, had: float | None) -> None:
+    def set_time(
+        self, number: int, median_s: float, spread: float, had: float | None, is_certain: bool
+    ) -> None:
         """Set the time of a kernel, and of the first kernel equal to it if that has none. Equal
         kernels without a time show that of the first. If it `had` only a share of its cores, a time
         that it has stays: shares of all kernels' time are of undisturbed times alone."""
@@ -69,14 +71,15 @@ class KernelRuns:
         for place in {number, self._record.plan.runs[number].like}:
             earlier = self._times.get((self._record.device, place))
             if place == number or earlier is None:
-                self._times[self._record.device, place] = median_s, spread
-                self._put(place, median_s, spread)
+                self._times[self._record.device, place] = median_s, spread, is_certain
+                self._put(place, median_s, spread, is_certain)
 
-    def _put(self, number: int, median_s: float, spread: float) -> None:
+    def _put(self, number: int, median_s: float, spread: float, is_certain: bool) -> None:
         run = "plan", "runs", number
         self._changes.put((*run, "measured_s"), median_s)
         self._changes.put((*run, "spread"), spread)
         self._changes.put((*run, "busy"), False)
+        self._changes.put((*run, "is_certain"), is_certain)
 
     def show_timing(self, variant: int) -> None:
         """Use the timing of a variant with the default opts as the time of its kernel."""
@@ -85,7 +88,8 @@ class KernelRuns:
             return
         if self._kernels[variant].ast is self.default(row.kernel).ast:
             timing = row.timing
-            self.set_time(row.kernel, timing.median_s, timing.spread, timing.had)
+            is_certain = not timing.doubts
+            self.set_time(row.kernel, timing.median_s, timing.spread, timing.had, is_certain)
 
     def show_device(self) -> None:
         """Make new rows, with the times that were measured on the device of the record."""

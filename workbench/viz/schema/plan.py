@@ -160,14 +160,16 @@ class PlanRead(Struct, array_like=True, forbid_unknown_fields=True):
 class PlanRun(Struct, forbid_unknown_fields=True):
     """A run of a kernel with the default opts and warm caches. `like` is the first kernel that is
     equal; a kernel without times of its own has those of that one. `spread` is a share of the
-    median. `busy`: other programs had the cores in every sample, so nothing was measured. Units:
-    seconds, null where the time is not known."""
+    median. `busy`: other programs had the cores in every sample, so nothing was measured.
+    `is_certain`: nothing speaks against the measured time. Units: seconds, null where the time is
+    not known."""
 
     like: int
     predicted_s: float | None
     measured_s: float | None
     spread: float | None
     busy: bool = False
+    is_certain: bool = True
 
 
 class MemoryValue(Struct, forbid_unknown_fields=True):

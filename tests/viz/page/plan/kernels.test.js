@@ -59,6 +59,12 @@ Deno.test("a kernel has the time of those that are equal to it, measured or else
   assert.equal(workTotal([work[0], work[3]]), "3.00 µs, 6 KiB");
 });
 
+Deno.test("the time of a kernel that is not certain is marked, and that of equal ones", () => {
+  const record = recordOf();
+  Object.assign(record.plan.runs[1], { measured_s: 5e-6, is_certain: false });
+  assert.deepEqual(kernelWork(record).map(({ mark }) => mark), ["", "uncertain", "uncertain", ""]);
+});
+
 Deno.test("a kernel has the newest time of its variant with the default opts", () => {
   const record = recordOf();
   const shown = (timing, name = "auto") => {
@@ -69,6 +75,8 @@ Deno.test("a kernel has the newest time of its variant with the default opts", (
   assert.deepEqual(shown({ median_s: 7e-6 }), ["auto", "7.00 µs", "", 7e-6], "timed again");
   const busy = { median_s: 8e-6, had: 0.1 };
   assert.deepEqual(shown(busy), ["auto", "8.00 µs", "busy", 2e-6], "shares are of the other");
+  const doubted = { median_s: 6e-6, doubts: ["the samples lie far apart"] };
+  assert.deepEqual(shown(doubted), ["auto", "6.00 µs", "uncertain", 6e-6]);
   const earlier = { median_s: 9e-6, earlier: true };
   assert.deepEqual(shown(earlier), ["auto", "*9.00 µs", "earlier", 2e-6]);
   assert.deepEqual(shown(busy, "mine"), ["auto", "2.00 µs", "", 2e-6], "no other variant's");

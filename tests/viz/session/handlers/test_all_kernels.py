@@ -100,6 +100,16 @@ def test_a_disturbed_time_is_none_of_the_kernels(
     assert all(runs[k]["measured_s"] and not runs[k]["busy"] for k in firsts)
 
 
+def test_a_time_beside_other_work_is_marked_as_uncertain(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the list of kernels too, where it stood as if the machine had been at rest."""
+    rows = [{"samples": [1e-4] * 3, "busy": busy} for busy in (1.6, 1.0)]
+    monkeypatch.setattr(measurement, "ask", lambda *_: {"kernels": rows})
+    runs = handle(session, "kernels")
+    assert [run["is_certain"] for run in runs if run["measured_s"]] == [False, True]
+
+
 def test_a_kernel_timed_again_gives_its_variant_the_time(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,11 +173,16 @@ def test_a_search_starts_from_the_fastest_variants_too(monkeypatch: pytest.Monke
 
 def test_measurements_of_a_variant_are_remembered_in_its_time() -> None:
     with session_of(matmul()) as session:
-        for _ in range(3):
-            done(session, "measure", variants=[0])
-        timing = session.row(0).timing
-        assert timing is not None and len(timing.medians) == 2
-        assert "3 calls gave" in timing_text(timing, None)
+        done(session, "measure", variants=[0])
+        first = session.row(0).timing
+        assert first is not None
+        first = replace(first, median_s=1e-4, samples=[1e-4, 1e-4], had=None, doubts=[], medians=[])
+        session.timings[0, "LLVM"] = timing = first
+        for median_s, words in (2e-4, []), (9e-4, ["the machine is busy"]), (3e-4, []):
+            again = replace(first, median_s=median_s, doubts=words)
+            timing = measurement.add_timing(session, 0, again)
+        assert timing.medians == [1e-4, 2e-4], "those that are certain"
+        assert "3 calls gave 100 µs to 300 µs" in timing_text(timing, None)
         far = replace(timing, median_s=2e-4, spread=0.01, medians=[1e-4, 3e-4])
         assert spread_text(far) == "± 50%"
 

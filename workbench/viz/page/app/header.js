@@ -24,7 +24,7 @@ import {
   APART,
   briefTiming,
   inOneRun,
-  isBusy,
+  isCertain,
   percent,
   real,
   spreadText,
@@ -362,7 +362,7 @@ function speed(name, timing) {
     { title: (timing.doubts ?? []).join("; ") || null },
     recordText(name, "wb-quiet", 24),
     " ",
-    h(isBusy(timing) ? "i" : "b", {}, secondsText(timing.median_s)),
+    h(isCertain(timing) ? "b" : "i", {}, secondsText(timing.median_s)),
     h("span", { class: "wb-quiet" }, ` ${spreadText(timing)}`),
   );
 }

@@ -11,6 +11,8 @@ export const real = (timing) => Boolean(timing && !timing.emulator && !timing.ma
 
 /** Stands where other programs had the kernel's cores in every sample: such a time is no time. */
 export const BUSY = "busy";
+/** From this spread on a median is not certain. */
+export const WIDE = 0.1;
 /** Stands where there is one sample, and so no spread. */
 export const ONE_RUN = "1 run";
 const NOT_COMPARED = "the machine is busy: not compared";
@@ -18,6 +20,10 @@ const NOT_COMPARED = "the machine is busy: not compared";
 /** Whether a timing has no undisturbed sample.
  * @param {TimingRow} timing */
 export const isBusy = ({ had = null }) => had !== null;
+
+/** Whether nothing speaks against a timing: the machine was at rest, and the samples lie close.
+ * @param {TimingRow} timing */
+export const isCertain = ({ doubts = [] }) => doubts.length === 0;
 
 /** The uncertainty of a median, within its samples or over several measurements; unknown for a
  * single run.

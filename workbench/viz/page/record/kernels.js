@@ -3,11 +3,11 @@
 import { bytesText, search, secondsText } from "../base/text.js";
 import { isOfOtherDevice } from "./variants.js";
 
-/** @import { KernelRow, PageRecord, PhaseRow, PlanPicture, TimingRow } from "../record.d.ts" */
-/** @import { VariantRow } from "../record.d.ts" */
+/** @import { KernelRow, PageRecord, PhaseRow, PlanPicture, PlanRun } from "../record.d.ts" */
+/** @import { TimingRow, VariantRow } from "../record.d.ts" */
 
 /** What a time is, if not measured in this session on an idle machine.
- * @typedef {"" | "busy" | "predicted" | "earlier"} TimeMark */
+ * @typedef {"" | "busy" | "predicted" | "earlier" | "uncertain"} TimeMark */
 
 /** The cost of a kernel with the default opts: seconds, null if no time is known, and whether they
  * were measured; the newest time, as its variant (`name`) has it, also one that a busy machine
@@ -34,7 +34,8 @@ export function kernelWork(record) {
     const seconds = measured_s ?? like.predicted_s;
     const timing = variants[k]?.timing;
     /** @type {TimeMark} */
-    const mark = timing ? timingMark(timing) : isBusy ? "busy" : isMeasured ? "" : "predicted";
+    const own = isMeasured ? runMark(measured[k] === null ? like : runs[k]) : "predicted";
+    const mark = timing ? timingMark(timing) : isBusy ? "busy" : own;
     const newest = timing ? timing.median_s : seconds;
     const name = variants[k]?.name ?? AUTO;
     const peak = (timing ?? variants[runs[k].like]?.timing)?.share?.fraction ?? null;
@@ -53,11 +54,16 @@ export function kernelWork(record) {
 const AUTO = "auto";
 
 /** @type {(timing: TimingRow) => TimeMark} */
-const timingMark = ({ had = null, earlier }) => had !== null ? "busy" : earlier ? "earlier" : "";
+const timingMark = ({ had = null, earlier, doubts = [] }) =>
+  had !== null ? "busy" : earlier ? "earlier" : doubts.length ? "uncertain" : "";
 
-/** The seconds of a timing of this session that nothing disturbed.
+/** @type {(run: PlanRun) => TimeMark} */
+const runMark = ({ is_certain = true }) => is_certain ? "" : "uncertain";
+
+/** The seconds of a timing of this session in which the kernel had its cores.
  * @param {TimingRow | null | undefined} timing */
-const settled = (timing) => timing && !timingMark(timing) ? timing.median_s : null;
+const settled = (timing) =>
+  timing && ["", "uncertain"].includes(timingMark(timing)) ? timing.median_s : null;
 
 /** The variant of each kernel with the default opts of the record's device, where it was timed
  * there; that without opts where those are the default opts.
@@ -136,7 +142,7 @@ function peakTogether(rows) {
 }
 
 /** @type {TimeMark[]} */
-const MARKS = ["busy", "predicted", "earlier"];
+const MARKS = ["busy", "predicted", "earlier", "uncertain"];
 
 /** The newest time: "1.20 ms"; "~1.20 ms" where it is predicted, "*1.20 ms" of an earlier session; ""
  * where it is unknown.
@@ -145,7 +151,7 @@ export const workTime = ({ newest, mark }) =>
   newest === null ? "" : `${SIGNS[mark]}${secondsText(newest)}`;
 
 /** @type {Record<TimeMark, string>} */
-const SIGNS = { "": "", busy: "", predicted: "~", earlier: "*" };
+const SIGNS = { "": "", busy: "", predicted: "~", earlier: "*", uncertain: "" };
 
 /** "12%", of the time of all kernels; "~12%" while some of these are timed, and others predicted; ""
  * where it is unknown.

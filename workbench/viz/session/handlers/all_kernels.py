@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
+from workbench.measure.kernel_time import doubts
 from workbench.viz.model.words import plural
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.schema.variant import CheckRow
@@ -89,7 +90,9 @@ def _time(session: LiveRecord, worker: Worker, places: Sequence[int]) -> None:
             if row.samples:
                 samples = row.warm
                 median_s = samples.median_s
-                mine.runs.set_time(number, median_s, samples.spread_s / median_s, samples.had)
+                spread = samples.spread_s / median_s
+                is_certain = not doubts(row.busy, samples.times_s, samples.had)
+                mine.runs.set_time(number, median_s, spread, samples.had, is_certain)
         autos = [
             (_timed_auto(session, number), task, row)
             for number, task, row in zip(places, tasks, rows, strict=True)

@@ -288,7 +288,8 @@ def set_timings(
 def add_timing(session: LiveRecord, variant: int, row: TimingRow) -> TimingRow:
     """Return the row of a variant's time after it was measured again: the new one, which knows the
     medians before it; or the former one, if that has several undisturbed samples and the new one
-    has not: a better time is not lost to a moment in which the machine was busy."""
+    has not: a better time is not lost to a moment in which the machine was busy. The median of an
+    uncertain one says nothing of how far later ones differ."""
     before = session.timings.get((variant, row.device))
     if before is not None and not (before.earlier or before.machine):
         is_as_before = row.random_inputs == before.random_inputs
@@ -296,7 +297,7 @@ def add_timing(session: LiveRecord, variant: int, row: TimingRow) -> TimingRow:
             again = f"timed again: {seconds_text(row.median_s)}, {spread_text(row)}"
             row = replace(before, later=f"{again}, which does not replace several runs")
         else:
-            medians = [*before.medians, *([] if before.had else [before.median_s])]
+            medians = [*before.medians, *([] if before.doubts else [before.median_s])]
             row.medians = [] if row.had else medians[-MOST_MEDIANS:]
     session.timings[variant, row.device] = row
     return row

@@ -326,8 +326,13 @@ const timeOf = (work) =>
   work.newest === null ? [] : [
     recordText(work.name, "wb-quiet wb-small", MOST_NAME),
     ` ${workTime(work)}`,
-    work.mark === BUSY && h("span", { class: "wb-quiet wb-small", "data-term": BUSY }, ` ${BUSY}`),
+    work.mark in DOUBTS &&
+    h("span", { class: "wb-quiet wb-small", "data-term": work.mark }, ` ${DOUBTS[work.mark]}`),
   ];
+
+/** The signs of times that are not certain.
+ * @type {Record<string, string>} */
+const DOUBTS = { busy: BUSY, uncertain: "?" };
 
 const MOST_NAME = 16; // characters of the name of a variant
 
@@ -347,6 +352,7 @@ const MARK_WORDS = {
   busy: ", on a busy machine",
   predicted: ", predicted",
   earlier: ", measured earlier",
+  uncertain: ", not certain",
 };
 
 /** @param {Row} row */

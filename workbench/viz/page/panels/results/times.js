@@ -10,6 +10,7 @@ import {
   coldSpread,
   inOneRun,
   isBusy,
+  isCertain,
   ONE_RUN,
   overlap,
   real,
@@ -122,10 +123,11 @@ function ratioCell(app, timing, other) {
     return h("span", { class: "wb-quiet", title: NOT_IN_TURNS }, "apart");
   }
   const same = other !== timing && overlap(other, timing, app.view.cold);
+  const sure = isCertain(timing) && isCertain(other);
   const title = same ? "no measurable difference" : "times as fast as the pinned variant";
   return h(
-    "b",
-    { class: "wb-figure", title },
+    sure ? "b" : "i",
+    { class: "wb-figure", title: sure ? title : `${title}; one of the two times is not certain` },
     same ? "≈" : `${three(a / b).replace(/\.00$/, "")}x`,
   );
 }

@@ -6,7 +6,7 @@ import { optCaptions, optMeaning } from "../../app/glossary.js";
 import { linked } from "../../app/links.js";
 import { button, failure } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
-import { BUSY, withinText } from "../../app/timing.js";
+import { BUSY, WIDE, withinText } from "../../app/timing.js";
 import {
   elementsOf,
   focusedAround,
@@ -336,7 +336,7 @@ function measuredCell({ measured, spread, differs, seconds, busy }, best) {
   if (busy && measured === null) {
     return h("span", { role: "gridcell", class: "wb-figure wb-quiet", "data-term": BUSY }, BUSY);
   }
-  const isBest = differs && measured === best;
+  const isBest = differs && measured === best && spread !== null && spread < WIDE;
   const title = seconds === null
     ? null
     : `${differs || spread === null ? "" : "≈: no measurable difference; "}${
