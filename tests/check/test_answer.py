@@ -50,6 +50,14 @@ def test_an_error_is_said_beside_the_greatest_value() -> None:
     assert whole.relative is None and "0 of 3 differ" in str(whole)
 
 
+def test_values_that_underflow_have_no_share_of_the_greatest() -> None:
+    """The tolerance of such values is the least normal number: 2e+40 of the greatest, it said."""
+    x = Tensor(np.linspace(-100, -95, 8, dtype=np.float32))
+    result = explore(x.exp()).kernels[0].check("LLVM")
+    assert result and result.relative is not None and result.relative[1] > 1
+    assert result.summary.endswith("(tolerance 1.18e-38; the values are smaller, and may become 0)")
+
+
 SWAPS = {
     "matmul_bias_relu": (Ops.MAX, Ops.MIN), "softmax": (Ops.FDIV, Ops.MUL),
     "convolution": (Ops.MUL, Ops.ADD), "nested_reduction": (Ops.MUL, Ops.MAX),

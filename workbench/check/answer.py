@@ -242,6 +242,9 @@ class CheckResult(Printed):
         if self.relative is None:
             return f"greatest error {self.max_abs_error:.3g} (tolerance {self.tolerance:.3g})"
         error, tolerance = self.relative
+        if tolerance >= 1:  # they underflow: shares of such values say nothing
+            limit = f"tolerance {self.tolerance:.3g}; the values are smaller, and may become 0"
+            return f"greatest error {self.max_abs_error:.3g} ({limit})"
         if not error:
             return f"greatest error 0 (tolerance {tolerance:.2g} of the greatest value)"
         return f"greatest error {error:.2g} of the greatest value (tolerance {tolerance:.2g} of it)"
