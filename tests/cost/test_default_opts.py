@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,26 @@ def test_a_kernel_that_is_predicted_to_be_faster_without_opts_says_so() -> None:
     assert [step.name for step in steps] == ["tensor-tile"] and kept.name == "kept"
     assert f"{seconds_text(plain_s)} without opts, and {seconds_text(opts_s)} with" in kept.why
     assert "kept" not in [step.name for step in default_opts(product(256, 256, 256), target).steps]
+
+
+def test_a_kernel_that_is_clearly_faster_without_opts_gets_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of the steps was compared with the others, and none with the kernel as it is."""
+    target, kernel = Device["HIP:MI300X"].target, product(47, 33, 48)
+    usual = default_opts(kernel, target)
+    assert usual.opts and usual.kernel is not kernel
+    monkeypatch.setattr(chosen, "_memo", Memo())
+    for plain_s, is_plain in (0.9e-6, False), (0.7e-6, True):
+        seconds = {kernel: plain_s}
+        cost = lambda k, *_, s=seconds, **__: SimpleNamespace(predicted_s=s.get(k, 1e-6))  # noqa: E731
+        monkeypatch.setattr(chosen, "predicted_cost", cost)
+        monkeypatch.setattr(chosen, "_memo", Memo())
+        opts = default_opts(kernel, target)
+        assert (opts.kernel is kernel) is is_plain and bool(opts.opts) is not is_plain
+        assert f"{seconds_text(plain_s)} without opts, and 1 µs with" in opts.steps[-1].why
+    (step,) = opts.steps
+    assert step.name == "left-out" and "-tile" in step.why
 
 
 def test_what_is_fast_keeps_its_steps() -> None:

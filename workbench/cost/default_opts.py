@@ -2,7 +2,8 @@
 left out that are predicted to gain nothing.
 
 A step for a product or a sum chooses one of its tiles by counts. The model predicts whether the
-kernel is faster without the step (its tile is mostly padding, a window has one channel).
+kernel is faster without the step (its tile is mostly padding, a window has one channel), or without
+any opts.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _decide(kernel: UOp, target: Target) -> DefaultOpts:
         result = DefaultOpts(*heuristic(kernel, target, _functions(best.without)))
     if best is not first:
         result = _with_reason(result, best, first)
-    return _with_plain(result, best, plain_s)
+    return _or_plain(kernel, result, best, plain_s)
 
 
 def _proposals(kernel: UOp, target: Target) -> Iterator[Proposal]:
@@ -138,14 +139,17 @@ def _with_reason(result: DefaultOpts, best: Proposal, first: Proposal) -> Defaul
     return result._replace(steps=HeuristicSteps((step, *result.steps)))
 
 
-def _with_plain(result: DefaultOpts, best: Proposal, plain_s: float) -> DefaultOpts:
-    """Return the result; if the kernel without opts is predicted to be faster, with a last step
-    that says so."""
+def _or_plain(kernel: UOp, result: DefaultOpts, best: Proposal, plain_s: float) -> DefaultOpts:
+    """Return the result, or the kernel without opts if that is predicted to be clearly faster, with
+    a step that says so. If it is a little faster, the result has a last step that says that."""
     if plain_s >= best.predicted_s:
         return result
-    times = [seconds_text(s) for s in (plain_s, best.predicted_s)]
-    why = f"predicted are {times[0]} without opts, and {times[1]} with these"
-    if plain_s >= GAIN * best.predicted_s:
-        why += ", which predictions, right within about a fifth, do not tell apart"
+    why = f"predicted are {seconds_text(plain_s)} without opts, and "
+    if plain_s < GAIN * best.predicted_s:
+        names = " and ".join(step.name for step in best.result.steps)
+        why += f"{seconds_text(best.predicted_s)} with {names}"
+        return DefaultOpts(kernel, (), HeuristicSteps((HeuristicStep("left-out", (), why),)))
+    why += f"{seconds_text(best.predicted_s)} with these, "
+    why += "which predictions, right within about a fifth, do not tell apart"
     step = HeuristicStep("kept", (), why)
     return result._replace(steps=HeuristicSteps((*result.steps, step)))
