@@ -224,10 +224,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " most machines, with all its elements; new: no earlier step touched it. A page is"
             " 4 KiB of addresses: for each one the processor looks up where it lies, and it"
             " remembers few.",
-        "touched": "Bytes of the buffer that one whole run of the loop touches; ≤ where only a"
-            " bound is known.",
-        "level": "The smallest cache that holds these bytes; the bar says how much of it they"
-            " fill.",
+        "touched": "Bytes of the buffer that one whole run of the loop touches, each element"
+            " counted once; ≤ where only a bound is known.",
+        "level": "The smallest cache that holds these bytes, with the whole cache lines that they"
+            " lie in; the bar says how much of it these fill.",
         "axis bars": "Every axis of the kernel without opts is one bar; the parts into which opts"
             " split it are cells of that bar.",
         "statement": "What is computed in the loops around it, once for each of their steps.",

@@ -116,38 +116,40 @@ class _NestReader:
             self._by_statement[statement] = accesses(statement)
         return self._by_statement[statement]
 
-    def statement_row(self, statement: UOp, around: list[str]) -> NestRow:
+    def statement_row(self, statement: UOp, around: list[NestRow]) -> NestRow:
         """Return a row with the text of a statement, over one or more lines."""
         text = statement_text(statement)
-        links = self._links(statement)
-        return NestRow("statement", len(around), around, "", "", 0, False, text, {}, *links)
+        kinds, links = _kinds(around), self._links(statement)
+        return NestRow("statement", len(around), kinds, "", "", 0, False, text, {}, *links)
 
     def axis_row(
-        self, axis: UOp, around: list[str], statements: Sequence[UOp], inside: set[UOp]
+        self, axis: UOp, around: list[NestRow], statements: Sequence[UOp], inside: set[UOp]
     ) -> NestRow:
         """Return a row for an axis around `statements`, with how it uses each buffer; `inside` are
-        the axes that one whole run of the axis goes through."""
+        the axes that one whole run of the axis goes through, `around` the rows around this one."""
         name, kind = axis.axis_name, axis.axis_kind
         is_vector = kind.is_lane and any(vector_of(s) == name for s in statements)
-        uses = self._uses(statements, inside, axis)
+        uses = self._uses(statements, inside, axis, around[-1].uses if around else {})
         return NestRow(
-            "lanes" if kind.is_lane else "loop", len(around), around, name, kind.name,
+            "lanes" if kind.is_lane else "loop", len(around), _kinds(around), name, kind.name,
             axis.extent, is_vector, "", uses, *self._links(axis),
         )  # fmt: skip
 
-    def _uses(self, statements: Sequence[UOp], inside: set[UOp], axis: UOp) -> dict[str, UseRow]:
+    def _uses(
+        self, statements: Sequence[UOp], inside: set[UOp], axis: UOp, outer: dict[str, UseRow]
+    ) -> dict[str, UseRow]:
         by_buffer: dict[UOp, list[UOp]] = {b: [] for b in self.buffers}
         for statement in statements:
             for access in self.accesses(statement):
                 by_buffer[access.buffer].append(access.flat)
         return {
-            name_of(buffer): _use_row(buffer, indexes, inside, axis)
+            name_of(buffer): _use_row(buffer, indexes, inside, axis, outer.get(name_of(buffer)))
             for buffer, indexes in by_buffer.items()
             if indexes
         }
 
 
-def _body_rows(body: Sequence[UOp], around: list[str], reader: _NestReader) -> list[NestRow]:
+def _body_rows(body: Sequence[UOp], around: list[NestRow], reader: _NestReader) -> list[NestRow]:
     rows: list[NestRow] = []
     group: list[UOp] = []
     for node in body:
@@ -169,16 +171,16 @@ def _body_rows(body: Sequence[UOp], around: list[str], reader: _NestReader) -> l
     return rows + _group_rows(group, around, reader)
 
 
-def _loop_rows(loop: UOp, around: list[str], reader: _NestReader) -> list[NestRow]:
+def _loop_rows(loop: UOp, around: list[NestRow], reader: _NestReader) -> list[NestRow]:
     axis = loop.axis
     below = tree_statements(loop)
     inside = {n.axis for n in loop.toposort() if n.op is Ops.LOOP}
     inside.update(lane for s in below for lane in lanes_of(s))
     row = reader.axis_row(axis, around, below, inside)
-    return [row, *_body_rows(loop.src[1:], [*around, axis.axis_kind.name], reader)]
+    return [row, *_body_rows(loop.src[1:], [*around, row], reader)]
 
 
-def _condition_rows(branch: UOp, around: list[str], reader: _NestReader) -> list[NestRow]:
+def _condition_rows(branch: UOp, around: list[NestRow], reader: _NestReader) -> list[NestRow]:
     """Return a row for a condition, and rows for its guarded statements, whose text is indented."""
     row = reader.statement_row(branch, around)
     head = replace(row, text=row.text.split("\n")[0].removesuffix(" {") + ":")
@@ -186,7 +188,7 @@ def _condition_rows(branch: UOp, around: list[str], reader: _NestReader) -> list
     return [head, *(replace(r, text=indent(r.text, INDENT)) for r in guarded)]
 
 
-def _group_rows(group: Sequence[UOp], around: list[str], reader: _NestReader) -> list[NestRow]:
+def _group_rows(group: Sequence[UOp], around: list[NestRow], reader: _NestReader) -> list[NestRow]:
     """Return rows for consecutive statements with the same lanes: their lanes, if a statement
     accesses memory, then the statements."""
     rows: list[NestRow] = []
@@ -194,26 +196,33 @@ def _group_rows(group: Sequence[UOp], around: list[str], reader: _NestReader) ->
         lanes = lanes_of(group[0])
         for place, lane in enumerate(lanes):
             rows.append(reader.axis_row(lane, around, group, set(lanes[place:])))
-            around = [*around, lane.axis_kind.name]
+            around = [*around, rows[-1]]
     return rows + [reader.statement_row(s, around) for s in group]
 
 
-def _use_row(buffer: UOp, indexes: Sequence[UOp], inside: set[UOp], axis: UOp) -> UseRow:
+def _kinds(rows: Sequence[NestRow]) -> list[str]:
+    return [row.axis_kind for row in rows]
+
+
+def _use_row(
+    buffer: UOp, indexes: Sequence[UOp], inside: set[UOp], axis: UOp, outer: UseRow | None
+) -> UseRow:
     """Return how a loop uses a buffer: the strides of its different accesses, in elements per step
-    ("varies": not always the same), and the bytes that one run touches ("<= ": an upper bound)."""
+    ("varies": not always the same), and the bytes of the elements that one run touches ("<= ": an
+    upper bound). They are among those of the loop around it, whose use is `outer`."""
     count, steps = touched(indexes, inside, size_of(buffer)), strides(indexes, axis)
     size_bytes = count.elements * buffer.dtype.itemsize
+    if outer is not None:
+        size_bytes = min(size_bytes, outer.n)
     text = ("" if count.exact else "<= ") + bytes_text(size_bytes)
     use = buffer_use(buffer, indexes, inside, line_bytes())
     stride = "varies" if steps is None else ",".join(map(str, steps))
     apart = use.lines * use.line_bytes
     if apart < size_bytes + 2 * use.line_bytes:  # side by side
-        level = level_of(size_bytes, caches())
-        cell = [brief_bytes(text), (level or "")[:MOST_LETTERS]]
-        return UseRow(stride, text, size_bytes, level, cell)
-    level, held = _level_of_lines(use)
-    lines = bytes_text(apart)
-    cell = [brief_bytes(lines), (level or "")[:MOST_LETTERS]]
+        level, lines, held = level_of(size_bytes, caches()), "", 0
+    else:
+        (level, held), lines = _level_of_lines(use), bytes_text(apart)
+    cell = [brief_bytes(text), (level or "")[:MOST_LETTERS]]
     return UseRow(stride, text, size_bytes, level, cell, lines, held)
 
 

@@ -219,10 +219,10 @@ export interface BufferRow {
 
 /**
  * How a loop uses a buffer: the `stride` of its accesses in elements ("varies": no single
- * one), and the bytes that it touches, in words and as `n`; the cache `level` can hold them
- * (null: no level is known). `cell` has bytes and level in a few letters. Where the elements
- * lie apart, `lines` has the bytes of their cache lines in words, which stand in `cell`, and
- * `held` the bytes of the cache that these occupy.
+ * one), and the bytes of the elements that it touches, in words and as `n`; the cache
+ * `level` can hold their cache lines (null: no level is known). `cell` has bytes and level
+ * in a few letters. Where the elements lie apart, `lines` has the bytes of their cache lines
+ * in words, and `held` the bytes of the cache that these occupy.
  */
 export interface UseRow {
   stride: string;
