@@ -32,7 +32,10 @@ MOST_VALUES = 3
 """Most values of such a place that have lines of their own there."""
 MOST_DIFFERENT = 40
 """Most lines of a difference in the text of a trial."""
-SILENT = "it did not fire in this kernel, so nothing was compared"
+SILENT = (
+    "it did not fire in this kernel, so nothing was compared (a rule of your own meets values"
+    " alone, not the arithmetic of indexes)"
+)
 
 
 @dataclass(frozen=True)

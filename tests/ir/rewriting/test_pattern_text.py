@@ -45,8 +45,18 @@ def test_a_rule_has_its_text_as_its_name_and_is_made_once() -> None:
 REFUSED = [
     ("x", 2, "one ->"),
     ("x * 2 => x + x", 7, "one ->"),
+    ("x * 2 x + x", 12, "has none"),
     ("x + * y -> x", 5, "`*` is not expected"),
-    ("x ->", 5, "empty"),
+    ("exp2(x -> y", 5, "this ( is not closed"),
+    ("exp2(x)) -> y", 8, "this ) closes no ("),
+    ("x) + (y -> x", 2, "this ) closes no ("),
+    ("x * 2 -> max(x, (x + x)", 13, "this ( is not closed"),
+    ("max(x y) -> x", 5, "a sign or a comma is missing in `x y`"),
+    ("exp2(x) y -> y", 1, "a sign or a comma is missing in `exp2(x) y`"),
+    ("2x + y -> y", 1, "is not expected"),
+    ("x + 1, -> x", 1, "a comma stands outside of a call"),
+    (" -> x", 2, "the left side is empty"),
+    ("x ->", 5, "the right side is empty"),
     ("x -> y -> x", 8, "one ->"),
     ("x - y -> x", 1, "no op of a graph subtracts"),
     ("x + -> x", 4, "it ends too early"),
@@ -74,6 +84,32 @@ def test_refusals(text: str, column: int, because: str) -> None:
     assert because in raised.value.because, str(raised.value)
     if because:
         assert raised.value.what.startswith(f"column {column}:"), str(raised.value)
+
+
+HINTS = [
+    ("x * 2 => x + x", "x * 2 -> x + x"),
+    ("exp(x) -> x", "exp2"),
+    ("max(x) -> x", "max(x, y)"),
+    ("x:int + 0 -> x", "x:integer"),
+    ("x ** 2 -> x * x", "signs such as"),
+]
+
+
+@by_rows("text, hint", HINTS)
+def test_hints(text: str, hint: str) -> None:
+    with pytest.raises(ParseError) as raised:
+        typed_rule(text)
+    assert raised.value.hint.startswith(hint) or hint in raised.value.hint, str(raised.value)
+
+
+def test_broken_rules_name_the_sign_that_is_missing() -> None:
+    """Each bracket of some rules is left out, or stands twice."""
+    for rule in ("max(x, (y + x) * 2) -> x", "x * 2 -> where(a < b, exp2(x), x)"):
+        for place in (place for place, sign in enumerate(rule) if sign in "()"):
+            for text in (rule[:place] + rule[place + 1 :], rule[:place] + rule[place:][:1] * 2
+                         + rule[place + 1 :]):  # fmt: skip
+                with pytest.raises(ParseError, match=r"this \( is not closed|this \) closes no \("):
+                    typed_rule(text)
 
 
 def test_it_is_in_force_in_its_block_alone() -> None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 
-from workbench.base.errors import ParseError, WorkbenchError
+from workbench.base.errors import ParseError, WorkbenchError, plural
 from workbench.ir.node.ops import ELEMENTWISE, OPS, Ops
 from workbench.ir.rewriting.patterns import Pat, const, literal, var
 
@@ -21,9 +22,10 @@ ARROW = "->"
 MOST_CHARACTERS = 1000
 MOST_PARTS = 60
 """Most parts of a side."""
-_NO_ARROW = re.compile(r"=>?|-->?|[\u2192\u21d2]")
+_NO_ARROW = re.compile(r"=>|-->?|- >|(?<![<>=!])=(?!=)|[\u2192\u21d2]")
 """What people write in place of an arrow."""
 _CONSTANT = re.compile(r"c\d*\Z")
+_SIGN = re.compile(r"\w+|.")
 _KIND = re.compile(r"\b([A-Za-z]\w*)\s*:\s*([a-z]+)\b")
 _INFIX: Mapping[type[ast.operator], Ops] = {
     ast.Add: Ops.ADD, ast.Mult: Ops.MUL, ast.Div: Ops.FDIV, ast.FloorDiv: Ops.IDIV,
@@ -40,6 +42,7 @@ _CALLED = {
     if op in ELEMENTWISE and "k" in row.levels and op not in (Ops.CAST, Ops.BITCAST)
 }
 """The ops that a text may call, by name."""
+_SUPPORTED = "names, numbers, signs such as + * / // % < & and calls such as max(x, y)"
 
 
 def parse_sides(text: str) -> tuple[Pat, Pat]:
@@ -48,7 +51,7 @@ def parse_sides(text: str) -> tuple[Pat, Pat]:
     Errors: ParseError, with the column, for a text that is no rule.
     """
     if not isinstance(text, str) or text.count(ARROW) != 1:
-        raise _fault(text, _wrong_arrow(text), "a rule has one -> between its sides")
+        raise _arrow_fault(text)
     if len(text) > MOST_CHARACTERS:
         raise _fault(text, 0, f"a rule has at most {MOST_CHARACTERS:,} characters")
     left, right = text.split(ARROW)
@@ -63,15 +66,20 @@ def parse_sides(text: str) -> tuple[Pat, Pat]:
     return match, becomes
 
 
-def _wrong_arrow(text: object) -> int:
-    """Return the column of the second arrow of a text, or of what stands there instead of one."""
+def _arrow_fault(text: object) -> ParseError:
+    """Return the error of a text without one arrow: at the second, or at what stands there instead
+    of one."""
+    one = "a rule has one -> between its sides, and this has"
     if not isinstance(text, str):
-        return 0
-    _, _, after = text.partition(ARROW)
-    if ARROW in after:
-        return text.rindex(ARROW)
+        return _fault(text, 0, f"{one} none")
+    count = text.count(ARROW)
+    if count:
+        return _fault(text, text.rindex(ARROW), f"{one} {count}")
     instead = _NO_ARROW.search(text)
-    return instead.start() if instead else len(text.rstrip())
+    if instead is None:
+        return _fault(text, len(text.rstrip()), f"{one} none")
+    meant = f"{text[: instead.start()]}{ARROW}{text[instead.end() :]}"
+    return _fault(text, instead.start(), f"{one} {instead[0]}", f"{meant:.80}")
 
 
 def _names(pat: Pat) -> dict[str, Pat]:
@@ -88,6 +96,19 @@ def _fault(text: object, column: int, because: str, hint: str = "x * 2 -> x + x"
     return error
 
 
+def _unmatched_bracket(words: str) -> tuple[int, str] | None:
+    """Return the column of a bracket of a side without its other one, and what is wrong with it."""
+    waiting: list[int] = []
+    for column, sign in enumerate(words):
+        if sign == "(":
+            waiting.append(column)
+        elif sign == ")" and not waiting:
+            return column, "this ) closes no ("
+        elif sign == ")":
+            waiting.pop()
+    return (waiting[-1], "this ( is not closed") if waiting else None
+
+
 class _RuleSide:
     """One side of a rule, which begins at column `begin` of its text. `names` are those of the left
     side, {} for the left side itself."""
@@ -96,6 +117,7 @@ class _RuleSide:
         self, text: str, begin: int, words: str, kinds: dict[str, str], names: Mapping[str, Pat]
     ):
         self.text, self.kinds, self.names = text, kinds, names
+        self.side = "right" if begin else "left"
         self.parts = 0
         for found in _KIND.finditer(words):
             name, kind = found.groups()
@@ -110,27 +132,35 @@ class _RuleSide:
     def pattern(self) -> Pat:
         """Return the side as a pattern. Errors: ParseError."""
         if not self.words:
-            raise _fault(self.text, self.begin, "a side is empty")
+            raise _fault(self.text, self.begin, f"the {self.side} side is empty")
+        unmatched = _unmatched_bracket(self.words)
+        if unmatched is not None:
+            column, because = unmatched
+            raise _fault(self.text, self.begin + column, because)
         try:
             tree = ast.parse(f"({self.words}\n)", mode="eval").body
             return self.read(tree)
         except SyntaxError as error:
-            is_at_end = (error.lineno or 1) > 1
-            column = self.begin + (
-                len(self.words) if is_at_end else max(0, (error.offset or 2) - 2)
-            )
-            sign = self.text[column : column + 1]
-            why = (
-                "it ends too early"
-                if is_at_end or not sign.strip()
-                else f"`{sign}` is not expected"
-            )
-            because = f"this does not read as an expression: {why}"
-            raise _fault(self.text, column, because) from None
+            raise self.syntax_fault(error) from None
         except (RecursionError, MemoryError, ValueError, OverflowError) as error:
             if isinstance(error, ParseError):
                 raise
             raise _fault(self.text, self.begin, "it is too deep, or a number is too long") from None
+
+    def syntax_fault(self, error: SyntaxError) -> ParseError:
+        """Return the error of a side that Python does not read either, at what stands there."""
+        is_at_end = (error.lineno or 1) > 1
+        at = len(self.words) if is_at_end else max(0, (error.offset or 2) - 2)
+        sign = _SIGN.match(self.words, at)
+        if "forgot a comma" in error.msg:
+            parts = self.words[at : max(at, (error.end_offset or 0) - 2) or None]
+            why = f"a sign or a comma is missing in `{parts}`"
+        elif sign is None:
+            why = "it ends too early"
+        else:
+            why = f"`{sign[0]}` is not expected"
+        because = f"this does not read as an expression: {why}"
+        return _fault(self.text, self.begin + at, because)
 
     def fault(self, tree: ast.AST, because: str, hint: str = "x * 2 -> x + x") -> ParseError:
         column = self.begin + max(0, getattr(tree, "col_offset", 1) - 1)
@@ -164,7 +194,9 @@ class _RuleSide:
                 return Pat(op, pair[::-1] if is_turned else pair)
             case ast.Call(func=ast.Name(id=name), keywords=[]):
                 return self.call(tree, name)
-        raise self.fault(tree, f"`{ast.unparse(tree)[:40]}` is not supported")
+            case ast.Tuple():
+                raise self.fault(tree, "a comma stands outside of a call: a side is one expression")
+        raise self.fault(tree, f"`{ast.unparse(tree)[:40]}` is not supported", _SUPPORTED)
 
     def name(self, tree: ast.Name) -> Pat:
         """Return a name: of a value, or of a constant."""
@@ -178,14 +210,18 @@ class _RuleSide:
         try:
             return const(tree.id, kind) if _CONSTANT.match(tree.id) else var(tree.id, kind)
         except WorkbenchError as error:
-            raise self.fault(tree, error.because, f"{tree.id}:float") from None
+            near = get_close_matches(str(kind), error.because.replace(",", "").split(), 1)
+            raise self.fault(tree, error.because, f"{tree.id}:{(near or ['float'])[0]}") from None
 
     def call(self, tree: ast.Call, name: str) -> Pat:
         """Return the call of an op."""
         op = _CALLED.get(name.lower())
         if op is None:
-            raise self.fault(tree, f"there is no op {name[:40]}", ", ".join(_CALLED))
+            near = get_close_matches(name.lower(), _CALLED, 2)
+            hint = f"{' or '.join(near)}; all are " if near else ""
+            raise self.fault(tree, f"there is no op {name[:40]}", hint + ", ".join(_CALLED))
         arity = OPS[op].arity or len(tree.args)
         if len(tree.args) != arity:
-            raise self.fault(tree, f"{name} has {arity} operands, and gets {len(tree.args)}")
+            because = f"{name} has {plural(arity, 'operand')}, and gets {len(tree.args)}"
+            raise self.fault(tree, because, f"{name}({', '.join('xyz'[:arity])})")
         return Pat(op, tuple(self.read(part) for part in tree.args))

@@ -428,6 +428,8 @@ def _check_progress(pending: dict[UOp, Rule], node: UOp, rule: Rule, fuse: int) 
 
 
 def _switch(names: Sequence[str]) -> str:
+    if any(map(is_typed, names)):
+        return "another right side for the rule that was typed, or the kernel without it"
     return f"explore(y, without=({names[-1]!r},)), or another right side of that rule"
 
 
