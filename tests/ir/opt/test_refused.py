@@ -29,8 +29,8 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     # kernel, opt, because, try
     (MATMUL, opt("UPCAST", "g1", 5), "16 elements, and 5 does not divide 16", "2, 4, 8, 16"),
     (MATMUL, opt("UPCAST", "g1", 32), "32 does not divide 16", 'UPCAST("g1", 16)'),
-    (MATMUL, opt("UPCAST", "g1", 1), "an amount of 1 splits nothing", "2 or more"),
-    (MATMUL, opt("UPCAST", "g1", -4), "an amount of -4 splits nothing", "2 or more"),
+    (MATMUL, opt("UPCAST", "g1", 1), "1 splits nothing: an amount is 2 or more", "legal here: 2"),
+    (MATMUL, opt("UPCAST", "g1", -4), "-4 splits nothing: an amount is 2 or more", "legal here: 2"),
     (MATMUL, opt("UPCAST", "g1", True), "a whole number, not True", "4"),
     (MATMUL, opt("UPCAST", "g1", False), "a whole number, not False", "4"),
     (MATMUL, opt("UPCAST", "g1", 4.0), "a whole number, not 4.0", "4"),

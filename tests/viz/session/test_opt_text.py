@@ -51,6 +51,14 @@ def test_a_copied_kernel_is_read() -> None:
     assert parse_opts(kernel.apply(*chosen).to_python()) == chosen
 
 
+def test_an_amount_below_zero_is_read_and_one_with_a_point_is_refused() -> None:
+    """The kernel says which amounts there are."""
+    expected = (Opt(OptOps.UPCAST, "g3", -4),)
+    assert parse_opts('UPCAST("g3", -4)') == parse_opts("upcast g3 -4") == expected
+    with pytest.raises(ParseError, match=r"1\.5 is no amount"):
+        parse_opts('UPCAST("g3", 1.5)')
+
+
 def test_opts_are_read_as_the_page_shows_them() -> None:
     listed = 'UPCAST("g1", 16), UNROLL("r0", 0), SWAP("g0", "r0")'
     opts = parse_opts(listed)

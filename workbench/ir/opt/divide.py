@@ -77,9 +77,9 @@ def refuse_amount(kernel: UOp, opt: Opt, what: str) -> Refusal | None:
         return Refusal(f"axis {opt.axis} has one element: nothing to split", hint)
     amount = axis.extent if opt.arg == 0 else opt.arg
     if amount < 2:
-        return Refusal(
-            f"an amount of {opt.arg} splits nothing", "2 or more, or 0 for the whole axis"
-        )
+        n = axis.extent
+        rule = f"an amount is 2 or more, and divides {n} (0 for all {n})"
+        return Refusal(f"{opt.arg} splits nothing: {rule}")
     if axis.extent % amount:
         n = axis.extent
         return Refusal(f"axis {opt.axis} has {n} elements, and {amount} does not divide {n}")

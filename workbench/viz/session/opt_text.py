@@ -48,7 +48,7 @@ EXAMPLE = 'UPCAST("g1", 4)'
 _PRINTED = re.compile(r"""([A-Z_]+)\(("\w+"|\d{1,9})(?:, ("\w+"|\d{1,9}))?\)""", re.ASCII)
 _SEPARATOR = re.compile(r"[,;\n](?![^()]*\))")
 """What separates opts: not in brackets."""
-_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[0-9]{1,9}")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|-?[0-9]{1,9}")
 
 
 def parse_opts(text: str) -> tuple[Opt, ...]:
@@ -118,7 +118,7 @@ def _opts_in_words(text: str) -> list[Opt] | None:
 def _value_of(word: str) -> int | str:
     if word == WHOLE:
         return 0
-    return int(word) if word.isdecimal() else word
+    return int(word) if word.removeprefix("-").isdecimal() else word
 
 
 def parse_opt(text: str) -> Opt:
@@ -183,6 +183,11 @@ def _literal(value: ast.expr) -> int | str | None:
     match value:
         case ast.Constant(value=constant) if constant is None or type(constant) in (int, str):
             return constant  # type: ignore[return-value]  # narrowed by type(), not isinstance
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(amount))):
+            return -amount  # the kernel says which amounts there are
+        case ast.Constant(value=float(amount)):
+            because = "an amount or a place is a whole number"
+            raise ParseError(f"{amount} is no amount", because, EXAMPLE)
         case ast.Name(name):
             raise ParseError(
                 f"{cut(name, MOST_TEXT)} is a name without quotes",
