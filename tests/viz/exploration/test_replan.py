@@ -14,6 +14,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.plan import Decision
 from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.model.decisions import cost_choices
 
 Array = np.ndarray[Any, Any]
 A = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
@@ -109,6 +110,23 @@ def test_what_cannot_be_says_why() -> None:
         with pytest.raises(WorkbenchError, match=because):
             ex.replan({value: store})
     assert ex.replan({y: True}).decisions[0].stored, "stored it is anyway"
+
+
+def test_a_row_in_the_kernel_is_a_choice_before_and_after_a_cut() -> None:
+    x = Tensor(np.ones((64, 48), np.float32), device="LLVM")
+    ex = explore(x.softmax(axis=1))
+    (row,) = [d for d in ex.decisions if d.name == "fuse-row"][:1]
+    cut = ex.replan({row.node: True})
+    fused = cut.replan({row.node: False})
+    plans = {False: fused, True: cut}
+    for stored, plan in plans.items():
+        (now,) = [d for d in plan.decisions if d.forced]
+        choices = cost_choices(now)
+        assert [c.text for c in choices] == [c.text for c in cost_choices(row)]
+        assert [c.cost for c in choices] == [c.cost for c in cost_choices(row)]
+        (chosen,) = [c for c in choices if c.wins]
+        assert ("keep a row" in chosen.text) is not stored
+        assert now.stored is stored
 
 
 def test_forced_plans_compute_the_same() -> None:

@@ -98,13 +98,17 @@ def choose(
 
 def _forced(node: UOp, reads: list[Access], facts: Facts) -> tuple[Decision, Staging | None]:
     stored, reason = facts.forced[node], "you asked for it"
-    if stored:
+    name: DecisionName = "store-forced" if stored else "fuse-forced"
+    by_cost = _estimates(node, reads, facts, facts.cost)
+    row = _row(node, reads, facts, by_cost)
+    if row is not None and not _is_epilogue(node, facts):
+        estimates = by_cost | {"cost_to_stage": row[1]}
+    elif stored:
         estimates = _if_fused(node, reads, facts)
-        return Decision("store-forced", node, True, reason, estimates, True), None
-    estimates = _estimates(node, reads, facts, facts.whole_cost)
-    cheaper = _row(node, reads, facts, _estimates(node, reads, facts, facts.cost))
-    row = None if cheaper is None else cheaper[0]
-    return Decision("fuse-forced", node, False, reason, estimates, True), row
+    else:
+        estimates = _estimates(node, reads, facts, facts.whole_cost)
+    kept = None if stored or row is None else row[0]
+    return Decision(name, node, stored, reason, estimates, True), kept
 
 
 def _estimates(
@@ -125,9 +129,13 @@ def _if_fused(node: UOp, reads: list[Access], facts: Facts) -> dict[str, float]:
     of a product costs is not among them: it depends on whether the product is then stored in its
     place, which only another plan says."""
     estimates = _estimates(node, reads, facts, facts.whole_cost)
-    if facts.products[node] and node.op is not Ops.REDUCE_AXIS:
+    if _is_epilogue(node, facts):
         del estimates["cost_to_recompute"]
     return estimates
+
+
+def _is_epilogue(node: UOp, facts: Facts) -> bool:
+    return facts.products[node] and node.op is not Ops.REDUCE_AXIS
 
 
 def as_planned(decision: Decision, facts: Facts) -> Decision:

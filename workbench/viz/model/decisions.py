@@ -140,7 +140,8 @@ def cost_sentences(decision: Decision) -> str:
         more += f", as a register tile keeps each for {TILE_REUSE:.0f} uses"
     often = _times_text(evaluations / elements)
     if decision.stored:
-        is_cheap = estimates.get("cost_to_recompute", storing) < storing
+        fusing = [estimates.get(cost, storing) for cost in ("cost_to_recompute", "cost_to_stage")]
+        is_cheap = min(fusing) < storing
         by_cost = " By cost alone it would be fused." if is_cheap else ""
         return (
             f"Fused, {each} would be computed {often}{more}. "
