@@ -103,6 +103,7 @@ CHOICES = {
 }
 """The choice that each cost of a decision stands for. Of the costs to fuse that a decision has, the
 last one is the least."""
+COSTS_TO_FUSE = ("cost_to_recompute", "cost_to_stage")
 
 
 def cost_choices(decision: Decision) -> list[CostChoice]:
@@ -140,8 +141,7 @@ def cost_sentences(decision: Decision) -> str:
         more += f", as a register tile keeps each for {TILE_REUSE:.0f} uses"
     often = _times_text(evaluations / elements)
     if decision.stored:
-        fusing = [estimates.get(cost, storing) for cost in ("cost_to_recompute", "cost_to_stage")]
-        is_cheap = min(fusing) < storing
+        is_cheap = min(estimates.get(cost, storing) for cost in COSTS_TO_FUSE) < storing
         by_cost = " By cost alone it would be fused." if is_cheap else ""
         return (
             f"Fused, {each} would be computed {often}{more}. "
