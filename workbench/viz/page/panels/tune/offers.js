@@ -6,7 +6,7 @@ import { optCaptions, optMeaning } from "../../app/glossary.js";
 import { linked } from "../../app/links.js";
 import { button, failure } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
-import { BUSY, WIDE, withinText } from "../../app/timing.js";
+import { WIDE, withinText } from "../../app/timing.js";
 import {
   elementsOf,
   focusedAround,
@@ -328,13 +328,15 @@ function openOffer(app, offer) {
   );
 }
 
+const NOT_MEASURED = "not measured: other programs had the kernel's cores in its runs";
+
 /** The measured speed-up, as the predicted one; ≈ if the samples show no difference. A slow kernel
  * ran once or a few times: then there is no spread.
  * @param {OfferRow} offer
  * @param {number} best */
 function measuredCell({ measured, spread, differs, seconds, busy }, best) {
-  if (busy && measured === null) {
-    return h("span", { role: "gridcell", class: "wb-figure wb-quiet", "data-term": BUSY }, BUSY);
+  if (busy && measured === null) { // "busy" stands beside times, and here is none
+    return h("span", { role: "gridcell", class: "wb-figure wb-quiet", title: NOT_MEASURED }, "–");
   }
   const isBest = differs && measured === best && spread !== null && spread < WIDE;
   const title = seconds === null
