@@ -113,6 +113,8 @@ def complaint(error: BaseException) -> str | None:
     if isinstance(error, WorkbenchError):
         if not (error.what and error.because):
             return "it gives no reason"
+        if not error.hint and not error.because.startswith("expected "):
+            return f"it says nothing to try: {error}"
         return "it is too long" if len(str(error)) > _MOST_CHARACTERS else None
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, TypeError) and "argument" in str(error) and len(frames) <= 2:

@@ -82,7 +82,8 @@ def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
     elif name in Device.names():
         Device.unregister(name)
     else:
-        raise RegisterError(f"cannot remove {name!r:.40}", "it is not registered")
+        because = "it is not registered"
+        raise RegisterError(f"cannot remove {name!r:.40}", because, "the name that was registered")
 
 
 def _check_rules(rules: RuleSet, into: str | None) -> None:
@@ -93,7 +94,7 @@ def _check_rules(rules: RuleSet, into: str | None) -> None:
         problem = "no pass is named" if into is None else f"there is no pass {into!r:.40}"
         raise RegisterError(what, problem, f"register(.., into=one of: {passes})")
     if not rules.rules:
-        raise RegisterError(what, "it has no rules")
+        raise RegisterError(what, "it has no rules", 'RuleSet("mine", [Rule(..)])')
     names = dict(_names(rules.name))
     if rules.name in names.values():
         because = f"the package has rules of the name {rules.name}"
@@ -138,7 +139,7 @@ def _check_rule(rule: Rule) -> None:
     try:
         rule.matcher  # noqa: B018  # compiles the rule
     except (WorkbenchError, TypeError, AssertionError) as error:
-        raise RegisterError(what, f"it cannot be compiled: {error}") from error
+        raise RegisterError(what, f"it cannot be compiled: {error}", "a simpler rule") from error
 
 
 def _variables(pattern: Pat) -> Iterator[str]:

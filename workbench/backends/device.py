@@ -81,7 +81,9 @@ class Devices:
         key = self.canonical(name)
         what, device = f"cannot remove the device {key}", key.partition(":")[0]
         if device in self._own:
-            raise DeviceError(what, "it is one of the package's own")
+            raise DeviceError(
+                what, "it is one of the package's own", "the name of one that was registered"
+            )
         if device != key:
             raise DeviceError(what, "a machine is removed with its device", device)
         del self._devices[key], memories[key]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable
 from contextvars import ContextVar, Token
+from difflib import get_close_matches
 from textwrap import indent
 from typing import Any
 
@@ -49,17 +50,17 @@ class Setting:
             value = int(value)
         if not isinstance(value, kind):
             because = f"it is of type {kind.__name__}, not {type(value).__name__}"
-            raise WorkbenchError(f"cannot set {self.name}", because)
+            raise WorkbenchError(f"cannot set {self.name}", because, f"{self.default!r}")
         if kind is int and value < 0:
-            raise WorkbenchError(
-                f"cannot set {self.name} to {value}", "it is a number of 0 or more"
-            )
+            because = "it is a number of 0 or more"
+            raise WorkbenchError(f"cannot set {self.name} to {value}", because, f"{self.default}")
         if not self.values:
             return value
         lowered = value.lower() if isinstance(value, str) else value
         if lowered not in self.values:
             because = f"it is one of {', '.join(map(str, self.values))}"
-            raise WorkbenchError(f"cannot set {self.name} to {value!r:.40}", because)
+            hint = repr(next(iter(self.values)))
+            raise WorkbenchError(f"cannot set {self.name} to {value!r:.40}", because, hint)
         return lowered
 
     def _parsed(self, raw: str) -> Any:
@@ -72,7 +73,7 @@ class Setting:
             what = f"the setting {self.name} is not a number"
             raise WorkbenchError(what, where, hint) from None
         except WorkbenchError as error:
-            raise WorkbenchError(error.what, f"{where}, and {error.because}") from None
+            raise WorkbenchError(error.what, f"{where}, and {error.because}", error.hint) from None
 
 
 def values_of(settings: Iterable[Setting]) -> list[Any]:
@@ -148,6 +149,7 @@ class Context(DynamicScope["Context"]):
             raise WorkbenchError(
                 f"no setting {', '.join(unknown)}",
                 "Context takes the settings " + ", ".join(SETTINGS),
+                (get_close_matches(unknown[0].upper(), SETTINGS, 1) or ["DEBUG"])[0],
             )
         self._values = {n: SETTINGS[n].checked(value) for n, value in values.items()}
         super().__init__(self._block)

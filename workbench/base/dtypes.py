@@ -54,7 +54,7 @@ class DType:
         """Return the type of `count` lanes of this one (`count` 1: the scalar type)."""
         if type(count) is not int or count < 1:
             because = "they are a whole number, 1 or more"
-            raise DTypeError(f"there are no {count!r:.40} lanes of {self.scalar}", because)
+            raise DTypeError(f"there are no {count!r:.40} lanes of {self.scalar}", because, "4")
         return self.scalar if count == 1 else _vector(self.scalar, count)
 
     @property
@@ -138,7 +138,7 @@ class DType:
             wrapped = int(value) & ((1 << self.bits) - 1)
         except (TypeError, ValueError, OverflowError):
             because = "it must be a bool, an int or a float"
-            raise DTypeError(f"{self} does not hold {value!r:.40}", because) from None
+            raise DTypeError(f"{self} does not hold {value!r:.40}", because, "0") from None
         return wrapped - (1 << self.bits) if wrapped > int(self.max) else wrapped
 
 
@@ -350,6 +350,7 @@ class dtypes(metaclass=_Defaults):
             raise DTypeError(
                 f"no dtype is that of {short(value)}",
                 "it is found for Python's bools, ints and floats, and lists of them",
+                "dtypes.of(1.0)",
             )
         if not kinds or builtins.float in kinds:
             return dtypes.default_float

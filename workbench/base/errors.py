@@ -109,6 +109,7 @@ def file_error(path: object, error: Exception, hint: str = "") -> FileError:
     kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
     because = getattr(error, "strerror", None) or str(error)
     name = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else repr(path)
+    hint = hint or "the path of a file that is there"
     raised = kind(f"cannot open {name:.200}", because, hint)
     if isinstance(raised, MissingFileError):
         raised.filename = path

@@ -177,7 +177,8 @@ class AxisAccesses(Printed):
             if name in (buffer.name, buffer.user):
                 return buffer
         because = "it touches " + (", ".join(b.name for b in self.buffers) or "none")
-        raise WorkbenchError(f"{self.axis} does not touch {name!r:.40}", because)
+        hint = self.buffers[0].name if self.buffers else "another axis"
+        raise WorkbenchError(f"{self.axis} does not touch {name!r:.40}", because, repr(hint))
 
     def __str__(self) -> str:
         stands = "".join(f", {name}={place}" for name, place in self.at.items())
@@ -203,7 +204,9 @@ def loop_accesses(
     for what, value, least, most in (("first", first, 0, extent - 1), ("steps", steps, 1, 1 << 20)):
         if axis in axes and (type(value) is not int or not least <= value <= most):
             because = f"{what} must be an integer from {least} to {most}"
-            raise WorkbenchError(f"cannot list {what}={value!r:.40} of {axis}", because)
+            raise WorkbenchError(
+                f"cannot list {what}={value!r:.40} of {axis}", because, f"{what}={least}"
+            )
     found = ordered_accesses(tree, axis, at, first, steps)
     line = line_bytes()
     buffers = tuple(_of_buffer(kernel, accesses, line) for accesses in found)

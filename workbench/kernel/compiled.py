@@ -86,7 +86,7 @@ class Compiled(Unpicklable, Displayed):
         """Return the IR text of a level, "tree" or "linear"; edited, `kernel.try_text` runs it.
 
         Errors: LevelError for another name."""
-        if level not in get_args(IRLevel):
+        if not isinstance(level, str) or level not in get_args(IRLevel):
             because = 'there are "tree" and "linear"'
             raise LevelError(f"there is no level {level!r:.40}", because, '"linear"')
         return ir_text(self.built, level)
@@ -97,7 +97,7 @@ class Compiled(Unpicklable, Displayed):
         levels = {"lowered": self.built.lowered, "linear": self.built.linear}
         if not isinstance(level, str) or level not in levels:
             because = "there are " + ", ".join(levels)
-            raise LevelError(f"there is no level {level!r:.40}", because)
+            raise LevelError(f"there is no level {level!r:.40}", because, '"linear"')
         return levels[level]
 
     def __str__(self) -> str:

@@ -283,7 +283,8 @@ def graph_of(text: object) -> UOp:
     Errors: ParseError for a text that is not a kernel; VerifyError for a kernel that breaks a rule.
     """
     if not isinstance(text, str):
-        raise ParseError("a kernel is made from text", f"and not from {type(text).__name__}")
+        because = f"this is {type(text).__name__}"
+        raise ParseError("a kernel is made from text", because, "str(kernel), the text of one")
     return verified(kernel_of(text))
 
 

@@ -160,7 +160,7 @@ class Run:
         """
         meanings, roots = self.meanings, self.meanings.roots
         if self.is_in_memory:
-            raise WorkbenchError("there is nothing to compare", IN_MEMORY)
+            raise WorkbenchError("there is nothing to compare", IN_MEMORY, "a new exploration")
         if not self.items and self._has_whole():
             roots = meanings.whole
         reference = whole_reference(meanings, roots, lambda b: self.leaf(b, device))

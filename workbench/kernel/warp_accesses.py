@@ -172,10 +172,10 @@ def _check(group: WarpGroup, warp: object, at: Mapping[str, int], sizes: Mapping
     for name, position in at.items():
         if name not in sizes:
             because = f"loops and grid are {', '.join(sizes) or 'none'}"
-            raise WorkbenchError(f"{name!r:.40} is no axis around the warp", because)
+            raise WorkbenchError(f"{name!r:.40} is no axis around the warp", because, "one of them")
         if type(position) is not int or not 0 <= position < sizes[name]:
             because = f"it goes from 0 to {sizes[name] - 1}"
-            raise WorkbenchError(f"cannot stand at {name}={position!r:.40}", because)
+            raise WorkbenchError(f"cannot stand at {name}={position!r:.40}", because, f"{name}=0")
 
 
 def _accesses(linear: Sequence[UOp]) -> Iterator[tuple[int, UOp, tuple[UOp, ...]]]:

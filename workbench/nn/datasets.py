@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.course import course_folder
-from workbench.tensor.operands.arguments import number, shape_error, short, whole
+from workbench.tensor.operands.arguments import finite, shape_error, short, whole
 from workbench.tensor.tensor import Tensor
 
 _MOST_SIZE = 1 << 24
@@ -56,7 +56,7 @@ def spirals(
     radius = np.sqrt(rng.uniform(0.01, 1.0, size))
     angle = 2 * np.pi * (label / arms + radius)
     points = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
-    points += float(number(noise, "spirals: noise")) * rng.normal(size=points.shape)
+    points += finite(noise, "spirals: noise", 0) * rng.normal(size=points.shape)
     return _pair(points, label, device)
 
 
@@ -80,7 +80,7 @@ def blobs(
     rng = np.random.default_rng(whole(seed, "blobs: seed", 0))
     centres = rng.uniform(-2, 2, (centre_count, axes))
     label = np.arange(size) % len(centres)
-    spread = float(number(noise, "blobs: noise")) * rng.normal(size=(size, axes))
+    spread = finite(noise, "blobs: noise", 0) * rng.normal(size=(size, axes))
     return _pair(centres[label] + spread, label, device)
 
 
@@ -89,7 +89,7 @@ def _size(value: object, name: str) -> int:
     size = whole(value, name, 1)
     if size > _MOST_SIZE:
         because = f"a data set has {_MOST_SIZE:,} of them at most"
-        raise shape_error(f"{name} = {short(size)} is too large", because)
+        raise shape_error(f"{name} = {short(size)} is too large", because, f"at most {_MOST_SIZE}")
     return size
 
 

@@ -136,6 +136,7 @@ class LSTMCell:
             raise shape_error(
                 f"cannot apply LSTMCell({inputs}, {hidden}) to shape {x.shape}",
                 f"the input must be (batch, {inputs})",
+                f"LSTMCell({short(x.shape[-1:])[1:-2] or 1}, {hidden})",
             )
         shape = x.shape[0], hidden
         if hc is None:
@@ -152,6 +153,7 @@ class LSTMCell:
                 raise shape_error(
                     f"cannot apply LSTMCell({inputs}, {hidden}) to a state of shape {state.shape}",
                     f"with x of shape {x.shape} a state must be {shape}",
+                    f"Tensor.zeros{shape}",
                 )
         gates = x.linear(self.weight_ih.transpose(), self.bias_ih)
         gates = gates + hc[0].linear(self.weight_hh.transpose(), self.bias_hh)
@@ -193,7 +195,9 @@ class Conv2d:
         self.kernel_size = _sizes(kernel_size, 2, f"{what}: kernel_size")
         if len(self.kernel_size) not in (1, 2, 3):
             because = "an image has one, two or three axes"
-            raise shape_error(f"{what}: kernel_size = {short(kernel_size)} does not fit", because)
+            raise shape_error(
+                f"{what}: kernel_size = {short(kernel_size)} does not fit", because, "3"
+            )
         self.stride, self.dilation = stride, dilation
         self.groups = whole(groups, f"{what}: groups", 1)
         inputs = whole(in_channels, f"{what}: in_channels", 1)
@@ -202,6 +206,7 @@ class Conv2d:
             raise shape_error(
                 f"cannot make {what}({inputs}, {outputs}, ..) of {self.groups} groups",
                 f"the groups must divide both {inputs} and {outputs} channels",
+                f"groups={math.gcd(inputs, outputs)}",
             )
         self.padding: Sizes = self._same(padding) if isinstance(padding, str) else padding
         windows_of(what, self.kernel_size, stride, dilation, self.padding)  # it refuses others
@@ -219,7 +224,7 @@ class Conv2d:
         what = type(self).__name__
         if padding.lower() != "same":
             because = 'the padding must be a number, numbers, or "same"'
-            raise shape_error(f"{what}: padding={short(padding)}", because)
+            raise shape_error(f"{what}: padding={short(padding)}", because, 'padding="same"')
         axes = len(self.kernel_size)
         if any(step != 1 for step in per_axis(what, "stride", self.stride, axes)):
             because = "with a stride an image becomes smaller, whatever the padding"
@@ -412,6 +417,7 @@ class GroupNorm:
             raise shape_error(
                 f"cannot make GroupNorm({num_groups}, {num_channels})",
                 f"the groups must divide the {num_channels} channels",
+                f"GroupNorm({math.gcd(self.num_groups, self.num_channels)}, {num_channels})",
             )
         self.eps = finite(eps, "GroupNorm: eps", 0)
         self.weight, self.bias = _affine((self.num_channels,), affine)
@@ -467,7 +473,9 @@ class LayerNorm:
         )
         self.normalized_shape = tuple(whole(size, name, 1) for size in sizes)
         if not sizes:
-            raise shape_error(f"{name} = {short(sizes)} does not fit", "it has one size or more")
+            raise shape_error(
+                f"{name} = {short(sizes)} does not fit", "it has one size or more", "(4,)"
+            )
         self.axis = tuple(-1 - axis for axis in range(len(self.normalized_shape)))
         self.eps = finite(eps, f"{what}: eps", 0)
         self.weight, self.bias = _affine(self.normalized_shape, elementwise_affine)
@@ -479,6 +487,7 @@ class LayerNorm:
             raise shape_error(
                 f"cannot apply LayerNorm({sizes}) to shape {x.shape}",
                 f"the last axes must be {sizes}",
+                f"LayerNorm({short(x.shape[-1:])}), of the size of the last axis",
             )
         y = x.layernorm(self.axis, self.eps)
         return y if self.weight is None or self.bias is None else y * self.weight + self.bias
@@ -514,6 +523,7 @@ class RMSNorm:
             raise shape_error(
                 f"cannot apply RMSNorm({self.dim}) to shape {x.shape}",
                 f"the last axis must have {self.dim} elements",
+                f"RMSNorm({x.shape[-1]})" if x.ndim else "a tensor with axes",
             )
         wide = x.float()
         scale = (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()
@@ -541,4 +551,5 @@ def _check_channels(x: Tensor, channels: int, what: str) -> None:
         raise shape_error(
             f"cannot apply {what} of {channels} channels to shape {x.shape}",
             f"it must be (batch, {channels}, ..)",
+            f"{what} of {x.shape[1]} channels" if x.ndim > 1 else "a batch: x.reshape(1, -1)",
         )

@@ -174,13 +174,16 @@ class SearchResult(Printed, Generic[K]):
         Errors: WorkbenchError if the file cannot be read; ParseError for another file, or a search
         of another kernel; KernelOptError if the opts are no longer legal.
         """
+        hint = "a path that result.save(path) has written"
         try:
             saved = typed_json(Path(path).read_text(encoding="utf-8"), SavedSearch)
         except (OSError, TypeError) as error:
             because = getattr(error, "strerror", None) or str(error)
-            raise WorkbenchError(f"cannot read {cut(str(path), 200)}", because) from error
+            raise WorkbenchError(f"cannot read {cut(str(path), 200)}", because, hint) from error
         except ValueError as error:
-            raise ParseError(f"{cut(str(path), 200)} is not a saved search", str(error)) from error
+            raise ParseError(
+                f"{cut(str(path), 200)} is not a saved search", str(error), hint
+            ) from error
         return SearchResult.from_saved(saved, kernel)
 
     @staticmethod
@@ -189,7 +192,7 @@ class SearchResult(Printed, Generic[K]):
         try:
             saved = typed(data, SavedSearch)
         except ValueError as error:
-            raise ParseError(NOT_OF_KERNEL, str(error)) from error
+            raise ParseError(NOT_OF_KERNEL, str(error), "result.to_dict()") from error
         return SearchResult.from_saved(saved, kernel)
 
     @staticmethod
@@ -198,7 +201,9 @@ class SearchResult(Printed, Generic[K]):
         require(saved, SavedSearch, "from_saved: saved", "result.to_saved()")
         require(kernel, RunnableKernel, "from_saved: kernel", "explore(y).kernels[0]")
         if saved.kernel != kernel_key(kernel):
-            raise ParseError(NOT_OF_KERNEL, "it is of another kernel")
+            raise ParseError(
+                NOT_OF_KERNEL, "it is of another kernel", "the kernel that was searched"
+            )
         result = SearchResult(
             kernel,
             kernel,
@@ -291,4 +296,4 @@ def _opt(saved: SavedOpt) -> Opt:
         return Opt(OptOps[saved.op], saved.axis, saved.arg)
     except KeyError:
         because = f"there is no opt {saved.op:.40}"
-        raise ParseError(NOT_OF_KERNEL, because) from None
+        raise ParseError(NOT_OF_KERNEL, because, "register() the opt first") from None

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from workbench.base.errors import type_name
+from workbench.base.errors import plural, type_name
 from workbench.base.interrupts import Uninterrupted
 from workbench.execution.buffers import have_others_overwritten
 from workbench.execution.memory_plan import require_readable, to_numpy
@@ -80,6 +80,7 @@ class Assignment(Gather):
             raise shape_error(
                 f"cannot replace a tensor of shape {self.shape}",
                 f"the other one has shape {x.shape}",
+                f"a tensor of shape {self.shape}",
             )
         number = number_of(self)
         node = leaf_node(number, x.uop) if number else duplicate(x.uop)
@@ -122,6 +123,7 @@ class Assignment(Gather):
             raise dtype_error(
                 f"cannot {what} {type_name(type(x))} {short(x)}",
                 "what is written is a tensor, a numpy array, a number or a list of numbers",
+                "Tensor([1.0, 2.0])",
             )
         value = self._lift(x, what)
         if value._device not in (None, self.device) and not is_file(self._device):
@@ -175,6 +177,7 @@ class Assignment(Gather):
             raise shape_error(
                 f"cannot index shape {self.shape} with a mask of shape {where.shape}",
                 "a mask has the sizes of the axes that it stands for",
+                f"a mask of shape {self.shape}",
             )
         rest = self.shape[where.ndim :]
         if value.ndim > len(rest) and value.shape[-len(rest) - 1 if rest else -1] != 1:
@@ -191,6 +194,7 @@ class Assignment(Gather):
             raise shape_error(
                 f"cannot write shape {value.shape} where a mask is true",
                 f"it is true at {count} places",
+                f"{plural(count, 'row')}, or one that is repeated",
             )
         places = mask.flatten().cumsum(0, position_dtype(mask.numel())) - 1
         rows = value._elements_at(0, places) if count else value.sum(0, keepdim=True)
@@ -253,6 +257,7 @@ def _to_shape(value: Any, shape: tuple[int, ...]) -> Any:
         raise shape_error(
             f"cannot write shape {value.shape} to shape {shape}",
             "sizes are aligned at the last axis, and only size 1 is repeated to fit",
+            f"a value of shape {shape}, or a number",
         )
     return value.reshape(wide).expand(shape)
 

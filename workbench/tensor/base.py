@@ -313,11 +313,11 @@ def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:
 
 
 def _tensor_hint(operand: object) -> str:
-    """Return a hint to make a tensor of an operand; "" if it is neither a list nor an array."""
+    """Return a hint to make a tensor of an operand."""
     if hasattr(type(operand), "__array__"):
         return f"Tensor(..) of the {type_name(type(operand))}"
     if not isinstance(operand, list | tuple):
-        return ""
+        return "Tensor([1.0, 2.0]), or a number"
     text = repr(operand)
     return f"Tensor({text})" if len(text) <= 40 else f"Tensor(..) of the {type_name(type(operand))}"
 

@@ -104,6 +104,7 @@ def reinterpreted(node: UOp, dtype: DType) -> UOp:
         raise dtype_error(
             f"cannot bitcast {node.dtype} of shape {node.shape} to {dtype}",
             f"the last axis has {nbytes} bytes, and an element {dtype.itemsize}",
+            f"a last axis of a multiple of {dtype.itemsize} bytes",
         )
     memory = _part_memory(node)
     size = memory.nbytes // dtype.itemsize

@@ -134,6 +134,7 @@ class Interop(Base):
             raise device_error(
                 f"cannot make a tensor of {kind} at address {short(address)}",
                 f"it must be a multiple of {kind.itemsize} above 0, below 2**63",
+                "array.ctypes.data, the address of a numpy array",
             )
         if not nbytes:
             return cls(np.empty(extents, kind.numpy), device=device)._leaf_if(requires_grad)

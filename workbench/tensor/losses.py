@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 from workbench.ir.node.ops import Ops
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import dtype_error, number, shape_error, text, whole
+from workbench.tensor.operands.arguments import choice, dtype_error, number, shape_error, whole
 from workbench.tensor.operands.axes import iota
 
 # --------------------------------------------------------------------------------------------------
@@ -24,12 +24,7 @@ def reduction_of(reduction: str, what: str) -> str:
 
     `what` names the loss.
     """
-    word = text(reduction, f"{what}: reduction")
-    if word not in ("mean", "sum", "none"):
-        raise dtype_error(
-            f"{what}: there is no reduction {word!r}", 'it is "mean", "sum" or "none"'
-        )
-    return word
+    return choice(reduction, f"{what}: reduction", ("mean", "sum", "none"))
 
 
 def reduced(losses: T, reduction: str, weights: T | None = None) -> T:

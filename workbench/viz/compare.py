@@ -65,7 +65,7 @@ class Differences(Printed):
             if section.title == title:
                 return section
         because = "there are " + ", ".join(section.title for section in self.sections)
-        raise WorkbenchError(f"there is no section {title!r:.40}", because)
+        raise WorkbenchError(f"there is no section {title!r:.40}", because, "one of them")
 
     def __str__(self) -> str:
         return "\n\n".join(_section_text(section, self.names) for section in self.sections)

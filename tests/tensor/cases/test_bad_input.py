@@ -36,7 +36,7 @@ ROWS: list[tuple[Callable[[], object], type[WorkbenchError], str]] = [
     (lambda: A.full_like("a"), DTypeError, "full_like: fill_value: 'a' does not fit"),  # type: ignore[arg-type]
     (lambda: A.empty_like(dtype="float3"), DTypeError, "no tensor has the element type float3"),
     (lambda: V.meshgrid(A), ShapeError, "cannot make a grid of a tensor of shape (3, 4)"),
-    (lambda: V.meshgrid(V, indexing="yx"), DTypeError, "cannot make a grid with indexing='yx'"),
+    (lambda: V.meshgrid(V, indexing="yx"), DTypeError, "there is no indexing 'yx'"),
     # moving
     (lambda: A.roll(1, (0, 1)), ShapeError, "because  there are 1 shifts and 2 axes"),
     (lambda: A.roll((1, 2)), ShapeError, "without dims there is one number"),
@@ -55,11 +55,7 @@ ROWS: list[tuple[Callable[[], object], type[WorkbenchError], str]] = [
     (lambda: A.pad_to(5), ShapeError, "for each of the 2 axes"),
     (lambda: A.shrink_to(3, -1), ShapeError, "it takes a size, 0 or more, or None"),
     (lambda: A.shrink_to(9, 4), ShapeError, "cannot shrink axis 0"),
-    (
-        lambda: A.pad((1, 1), mode="mirror"),
-        DTypeError,
-        "because  the modes are constant, reflect, replicate, circular",
-    ),
+    (lambda: A.pad((1, 1), mode="mirror"), DTypeError, "there is no mode 'mirror'"),
     (
         lambda: A.pad((4, 0), mode="reflect"),
         ShapeError,
@@ -116,11 +112,7 @@ ROWS: list[tuple[Callable[[], object], type[WorkbenchError], str]] = [
         "it takes a size, 1 or more, for each of the last axes",
     ),
     (lambda: A.interpolate((0,)), ShapeError, "cannot interpolate shape (3, 4) to (0,)"),
-    (
-        lambda: A.interpolate((2,), mode="bilinear"),
-        DTypeError,
-        "the modes are linear, nearest, nearest-exact",
-    ),
+    (lambda: A.interpolate((2,), mode="bilinear"), DTypeError, "there is no mode 'bilinear'"),
     (
         lambda: A.interpolate((2,), "nearest", True),
         DTypeError,
@@ -142,7 +134,7 @@ ROWS: list[tuple[Callable[[], object], type[WorkbenchError], str]] = [
         "index 4 is out of range for axis 1",
     ),  # type: ignore[arg-type]
     (lambda: A.gather(0, Tensor([0])), ShapeError, "they have equally many axes"),
-    (lambda: A.scatter(1, I, A, reduce="sum"), DTypeError, "cannot scatter with reduce='sum'"),
+    (lambda: A.scatter(1, I, A, reduce="sum"), DTypeError, "there is no reduce 'sum'"),
     (
         lambda: A.scatter(1, I, Tensor([[1, 2]] * 3)),
         DTypeError,
@@ -157,11 +149,7 @@ ROWS: list[tuple[Callable[[], object], type[WorkbenchError], str]] = [
         "only axis 0 of the index may be longer",
     ),
     (lambda: A.scatter(1, np.array([[9]]), 1.0), AxisError, "index 9 is out of range for axis 1"),  # type: ignore[arg-type]
-    (
-        lambda: A.scatter_reduce(1, I, A, "max"),
-        DTypeError,
-        "it is one of sum, prod, mean, amax, amin",
-    ),
+    (lambda: A.scatter_reduce(1, I, A, "max"), DTypeError, "there is no reduce 'max'"),
     (lambda: I.scatter(1, I % 2, 2**40), DTypeError, "int32 does not hold the number"),
     # sorting and selecting
     (

@@ -1,8 +1,8 @@
 """Every public method of Tensor, given values of every wrong kind: done, or refused in words.
 
 Nothing may fail inside (AttributeError, AssertionError, a message of numpy's), hang, or take
-gigabytes. A refusal gives a reason, is short whatever the value is, and names the method that was
-called, not one that it is made of. What it says is tested in test_refusals.py.
+gigabytes. A refusal gives a reason and what to try, is short whatever the value is, and names the
+method that was called, not one that it is made of. What it says is tested in test_refusals.py.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def complaint(error: BaseException, name: str = "Tensor") -> str | None:
     if isinstance(error, WorkbenchError) and not isinstance(error, COMPILERS):
         if not (error.what and error.because):
             return "it gives no reason"
+        if not error.hint:
+            return f"it says nothing to try: {error}"
         named = error.what.partition(": ")[0]
         if named in METHODS and named != name:
             return f"it names {named}: {error.what}"

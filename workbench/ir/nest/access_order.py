@@ -74,7 +74,8 @@ def ordered_accesses(
     axes = axes_of(block)
     if name not in axes:
         because = f"its axes are {', '.join(axes) or 'none'}"
-        raise WorkbenchError(f"there is no axis {name!r:.40}", because)
+        hint = f'"{next(iter(axes), "g0")}"'
+        raise WorkbenchError(f"there is no axis {name!r:.40}", because, hint)
     for outer, position in at.items():
         if outer not in axes or position not in range(axes[outer].extent):
             upto = "it is no axis"

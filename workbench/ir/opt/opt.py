@@ -208,7 +208,10 @@ class OptKinds:
         """Remove a registered kind; existing opts keep it. Errors: RegisterError for a name that
         is not registered."""
         if name not in [kind.name for kind in self.registered]:
-            raise RegisterError(f"cannot remove the opt {name!s:.40}", "it is not registered")
+            added = ", ".join(kind.name for kind in self.registered) or "register() one first"
+            raise RegisterError(
+                f"cannot remove the opt {name!s:.40}", "it is not registered", added
+            )
         self.__members__ = {n: k for n, k in self.__members__.items() if n != name}
 
     def _add(self, kinds: Mapping[str, OptKind]) -> None:

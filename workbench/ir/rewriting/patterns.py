@@ -47,6 +47,7 @@ class Pat:
             raise WorkbenchError(
                 f"a pattern cannot ask for {kind!r:.40}",
                 "the kinds of values are " + ", ".join(_KINDS),
+                f'var("x", "{next(iter(_KINDS))}")',
             )
         self.ops = (ops,) if isinstance(ops, Ops) else ops
         self.more = more

@@ -43,7 +43,8 @@ class Optimizer:
         self.buffers = [t for t in tensors if t.requires_grad is False]
         if not self.params:
             because = "it has no parameters: tensors whose requires_grad is not False"
-            raise OptimizerError(f"cannot make {name}", because, "", where())
+            hint = "nn.state.get_parameters(model)"
+            raise OptimizerError(f"cannot make {name}", because, hint, where())
         for param in self.params:
             param.requires_grad = True
         self.device = device or self.params[0].device
@@ -136,7 +137,8 @@ class OptimizerGroup(Optimizer):
         for each in optimizers:
             if not isinstance(each, Optimizer):
                 because = f"they must be optimisers, and one is {type(each).__name__}"
-                raise OptimizerError("cannot make OptimizerGroup", because, "", where())
+                hint = "OptimizerGroup(SGD(a), Adam(b))"
+                raise OptimizerError("cannot make OptimizerGroup", because, hint, where())
         self.optimizers = optimizers
         self.params = [param for each in optimizers for param in each.params]
         self.buffers = [tensor for each in optimizers for tensor in each.buffers]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from workbench.base.dtypes import dtypes
-from workbench.base.errors import OptimizerError
+from workbench.base.errors import OptimizerError, require
 from workbench.nn.optim.optimizers import Optimizer, OptimizerGroup, not_negative
 from workbench.tensor.operands.arguments import short, where, whole
 from workbench.tensor.tensor import Tensor
@@ -60,6 +60,8 @@ class LRSchedulerGroup:
     """Several schedulers as one, for an OptimizerGroup."""
 
     def __init__(self, *schedulers: LRScheduler):
+        for each in schedulers:
+            require(each, LRScheduler, "LRSchedulerGroup", "a scheduler of workbench.nn.optim")
         self.schedulers = schedulers
 
     def step(self) -> None:

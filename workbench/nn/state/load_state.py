@@ -57,6 +57,7 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> di
         raise dtype_error(
             f"get_state_dict: tensor_type: {short(tensor_type)} does not fit",
             f"it must be a class, and this is {type(tensor_type).__name__}",
+            "tensor_type=Tensor",
         )
     return dict(_walk(obj, prefix, tensor_type, ()))
 
@@ -146,7 +147,8 @@ def _entries(state_dict: object) -> dict[str, Tensor]:
     """Return the entries of a state dict; arrays, of numpy or PyTorch, become tensors."""
     if not isinstance(state_dict, dict):
         because = f"it is a dict of tensors by name, and this is {short(state_dict)}"
-        raise StateError("cannot load a state dict", because, "", where())
+        hint = "nn.state.get_state_dict(model)"
+        raise StateError("cannot load a state dict", because, hint, where())
     return {
         key: Tensor(value)
         if hasattr(value, "__array__") and not isinstance(value, Tensor)
@@ -173,7 +175,8 @@ def _check(targets: dict[str, Tensor], state_dict: dict[str, Tensor], strict: bo
     ]
     problems += [f"of another shape: {_listed(misshaped)}"] if misshaped else []
     if problems:
-        hint = "strict=False, to load what fits" if strict and not misshaped and not others else ""
+        is_loadable = strict and not misshaped and not others
+        hint = "strict=False, to load what fits" if is_loadable else "a model of the same layers"
         raise StateError(
             "the state dict does not fit the model", "; ".join(problems), hint, where()
         )
@@ -293,7 +296,8 @@ def tar_extract(fn: Source) -> dict[str, Tensor]:
                     start = member.offset_data
                     files[member.name] = _tensor(data[start : start + member.size])
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise FileError("cannot read the archive", str(error)[:200]) from error
+        hint = "an uncompressed archive, as tar -cf makes"
+        raise FileError("cannot read the archive", str(error)[:200], hint) from error
     return files
 
 

@@ -50,7 +50,8 @@ class PickleReader:
         # Damaged bytes lead to an empty stack, a wrong type, or a length beyond the end.
         except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
             because = f"{type(error).__name__}: {error}"[:200]
-            raise FileError("cannot read the pickle in the file", because) from error
+            hint = "a file that torch.save has written"
+            raise FileError("cannot read the pickle in the file", because, hint) from error
         return value
 
     def _steps(self, file: ByteReader) -> None:

@@ -72,7 +72,8 @@ def safe_save(
     for name, tensor in tensors.items():
         if not (isinstance(name, str) and isinstance(tensor, Tensor)):
             because = f"{short(name)} is {short(tensor)}, and must be a tensor"
-            raise FileError("cannot save a state dict", because, "", where())
+            hint = "nn.state.get_state_dict(model)"
+            raise FileError("cannot save a state dict", because, hint, where())
         arrays[name] = _array(tensor)
     with part_file(fn) as part:
         package.save_file(arrays, part, dict(metadata) if metadata else None)

@@ -131,6 +131,7 @@ class Autograd(Base):
             raise shape_error(
                 f"cannot set the gradient of a tensor of shape {self.shape}",
                 f"this one has shape {grad.shape}",
+                f"a gradient of shape {self.shape}, or None",
             )
         self._state().grad = grad
 
@@ -276,11 +277,13 @@ class Autograd(Base):
             raise dtype_error(
                 f"{what}: gradient={short(gradient)} does not fit",
                 f"it is a tensor, and this is {type_name(type(gradient))}",
+                "gradient=Tensor.ones_like(y) for backward() of y",
             )
         if gradient.shape != self.shape:
             raise shape_error(
                 f"{what}: gradient of shape {gradient.shape} does not fit",
                 f"it has the shape of the tensor, {self.shape}",
+                f"Tensor.ones{self.shape}",
             )
         seed = cast_to(gradient.uop, self.dtype)
         return full(self.shape, seed) if seed.is_const else seed

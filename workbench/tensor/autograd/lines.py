@@ -230,4 +230,7 @@ def shares_of(name: str, results: Any, tensors: Sequence[Base]) -> list[UOp | No
 def _check_tensor(value: Any, what: str) -> None:
     if not isinstance(value, Base) or not value.dtype.is_float:
         kind = value.dtype if isinstance(value, Base) else type(value).__name__
-        raise dtype_error(f"{what} is {short(value)}", f"it is a tensor of floats, not {kind}")
+        hint = ".float()" if isinstance(value, Base) else "Tensor([1.0, 2.0])"
+        raise dtype_error(
+            f"{what} is {short(value)}", f"it is a tensor of floats, not {kind}", hint
+        )

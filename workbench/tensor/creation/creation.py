@@ -225,6 +225,7 @@ def _steps(start: float, stop: float, step: float) -> int:
         raise shape_error(
             f"cannot make a range from {start} to {stop} by {step}",
             "its ends and its step are finite numbers",
+            "arange(0, 10, 2)",
         )
     if all(isinstance(n, int) for n in (start, stop, step)):
         # Not the length of a range(), which Python does not give from 2**63 on.

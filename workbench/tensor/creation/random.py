@@ -335,6 +335,7 @@ class Random(Creation):
             raise shape_error(
                 f"cannot draw numbers from {least} up to {most}",
                 "low must be below high, and their difference finite",
+                "low=0.0, high=1.0",
             )
         return cls._scaled("uniform", shape, width, kind, device, least)._leaf_if(requires_grad)
 

@@ -152,6 +152,7 @@ class Sampling(InitialWeights):
             raise shape_error(
                 f"cannot drop elements with probability p={share}",
                 "a probability is a number from 0 to 1",
+                "p=0.5",
             )
         if not TRAINING.value or share == 0:
             return self

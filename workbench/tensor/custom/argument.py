@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.errors import ParseError, VerifyError, shape_text
+from workbench.base.errors import ParseError, VerifyError, plural, shape_text
 from workbench.execution.buffers import allocated, is_absent
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
@@ -130,7 +130,9 @@ class KernelArgument:
         place = whole(dim, "dim of an axis")
         if not -self.ndim <= place < self.ndim:
             raise axis_error(
-                f"argument {self.slot} has no axis {place}", f"its shape is {self.shape}"
+                f"argument {self.slot} has no axis {place}",
+                f"its shape is {self.shape}",
+                f"an axis from {-self.ndim} to {self.ndim - 1}" if self.ndim else "loop(1)",
             )
         return self._draft.loop(self.shape[place])
 
@@ -161,7 +163,7 @@ class KernelArgument:
             raise dtype_error(
                 f"cannot write {short(value)} to argument {self.slot} of a kernel",
                 f"it holds {self.dtype}, and this is {kind}",
-                f".cast(dtypes.{self.dtype})" if isinstance(value, UOp) else "",
+                f".cast(dtypes.{self.dtype})" if isinstance(value, UOp) else "a number",
             )
         self._draft.stores.append(construct.store(place, value))
 
@@ -171,6 +173,7 @@ class KernelArgument:
             raise shape_error(
                 f"argument {self.slot} has {self.ndim} axes, and not {len(indexes)}",
                 f"its shape is {self.shape}, and an element has an index for each axis",
+                f"an index of {plural(self.ndim, 'loop')}",
             )
         each = [self._index(i, axis) for axis, i in enumerate(indexes)]
         if where is None:

@@ -12,7 +12,7 @@ from workbench.ir.functions.formulas import absolute
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import dtype_error, number, shape_error, text
+from workbench.tensor.operands.arguments import choice, number, shape_error
 
 # --------------------------------------------------------------------------------------------------
 # Smooth activation functions.
@@ -73,11 +73,9 @@ class Activations(Base):
         Errors: DTypeError for another `approximate`.
         """
         scale = 2.0 * math.sqrt(2 / math.pi)
-        way = text(approximate, "gelu: approximate")
+        way = choice(approximate, "gelu: approximate", ("tanh", "none"))
         if way == "none":
             return self._float(_exact_gelu)
-        if way != "tanh":
-            raise dtype_error(f"gelu: there is no approximation {way!r}", 'it is "tanh" or "none"')
         return self._float(lambda x: _gated(x, x * (x * x * (0.044715 * scale) + scale)))
 
     def quick_gelu(self) -> Self:

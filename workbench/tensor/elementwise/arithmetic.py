@@ -15,7 +15,13 @@ from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand, promoted_tensors
 from workbench.tensor.elementwise.division import divided, remainder
 from workbench.tensor.elementwise.functions import integer_power, power, whole_power
-from workbench.tensor.operands.arguments import dtype_error, flag, python_scalar, shape_error, text
+from workbench.tensor.operands.arguments import (
+    choice,
+    dtype_error,
+    flag,
+    python_scalar,
+    shape_error,
+)
 from workbench.tensor.operands.broadcast import cast_to, filled, matched
 
 T = TypeVar("T", bound=Base)
@@ -56,14 +62,8 @@ class Arithmetic(Base):
         Dtypes: integers and bools give float32; rounded, they stay integers.
         Errors: DTypeError for another `rounding_mode`.
         """
-        if rounding_mode is not None and text(rounding_mode, "rounding_mode") not in (
-            "trunc",
-            "floor",
-        ):
-            raise dtype_error(
-                f"cannot divide with rounding_mode={rounding_mode!r}",
-                'it is None, "trunc" or "floor"',
-            )
+        if rounding_mode is not None:
+            choice(rounding_mode, "rounding_mode", ("trunc", "floor"))
         a, b, other = self._matched(x, "divide", reverse)
         return self._with(divided(_numbers(a), _numbers(b), rounding_mode), other)
 

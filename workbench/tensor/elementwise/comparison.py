@@ -147,9 +147,8 @@ class Closeness(Base):
         relative, absolute = (number(rtol, f"{what}: rtol"), number(atol, f"{what}: atol"))
         nan_is_close = flag(equal_nan, f"{what}: equal_nan")
         if not (relative >= 0 and absolute >= 0):
-            raise dtype_error(
-                f"{what}: rtol={rtol} and atol={atol} do not fit", "a tolerance is 0 or more"
-            )
+            fault = f"{what}: rtol={rtol} and atol={atol} do not fit"
+            raise dtype_error(fault, "a tolerance is 0 or more", "rtol=1e-05, atol=1e-08")
         a, b, theirs = self._matched(other, "compare")
         mine, theirs = self._with(a, theirs), theirs._with(b, self)
         if a.dtype.is_bool:
@@ -248,7 +247,9 @@ class Casts(Base):
                 f"the last axis has {size * own} bytes, and an element {kind.itemsize}"
                 if self.ndim
                 else "a scalar has no last axis, whose size would change",
-                ".reshape(1) first" if not self.ndim else "",
+                f"a last axis of a multiple of {kind.itemsize} bytes"
+                if self.ndim
+                else ".reshape(1) first",
             )
         view = self._view(bits_as(self.uop, kind))
         view._is_weak = False

@@ -120,7 +120,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
         """
         with self._state.lock:
             if self._state.captured is None:
-                raise JitError("nothing has been captured", "that takes two calls")
+                raise JitError("nothing has been captured", "that takes two calls", "call it first")
             self._state.captured.replay.launch()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:

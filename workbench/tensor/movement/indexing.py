@@ -118,11 +118,15 @@ def one_per_axis(indices: tuple[Any, ...], shape: Shape) -> list[Any]:
     )
     if used > len(shape):
         raise axis_error(
-            f"too many indices for shape {shape}", f"there are {used} of them and {len(shape)} axes"
+            f"too many indices for shape {shape}",
+            f"there are {used} of them and {len(shape)} axes",
+            "t[" + ", ".join("0" * len(shape)) + "]" if shape else ".item()",
         )
     dots = [i for i, entry in enumerate(indices) if entry is Ellipsis]
     if len(dots) > 1:
-        raise axis_error("an index has two Ellipsis", "only one can stand for the rest")
+        raise axis_error(
+            "an index has two Ellipsis", "only one can stand for the rest", "t[..., 0]"
+        )
     rest = [slice(None)] * (len(shape) - used)
     cut = dots[0] if dots else len(indices)
     return [*indices[:cut], *rest, *indices[cut + 1 :]]
@@ -133,10 +137,11 @@ def _slice(entry: slice, size: int) -> tuple[int, int, int]:
         steps = range(*entry.indices(size))
     except TypeError:
         raise dtype_error(
-            f"cannot index with {entry}", "the ends and step of a slice are integers"
+            f"cannot index with {entry}", "the ends and step of a slice are integers", "t[0:2]"
         ) from None
     except ValueError:
-        raise shape_error(f"cannot index with {entry}", "the step of a slice cannot be 0") from None
+        because = "the step of a slice cannot be 0"
+        raise shape_error(f"cannot index with {entry}", because, "t[::1]") from None
     return steps.start, len(steps), steps.step
 
 
@@ -159,7 +164,9 @@ def out_of_range(at: int, axis: int, shape: Shape) -> Exception:
     return axis_error(
         f"index {short(at)} is out of range for axis {axis} of shape {shape}",
         f"the axis has {shape[axis]} elements",
-        f"an index from {-shape[axis]} to {shape[axis] - 1}" if shape[axis] else "",
+        f"an index from {-shape[axis]} to {shape[axis] - 1}"
+        if shape[axis]
+        else "a tensor with elements",
     )
 
 
@@ -243,6 +250,7 @@ class Gather(Indexing):
             raise shape_error(
                 f"cannot gather from shape {self.shape} by an index of {index.shape}",
                 f"they have equally many axes, and only axis {axis} of the index may be longer",
+                f"an index of shape {self.shape}, or a smaller one",
             )
         if not self.ndim:
             return self.reshape(1).gather(0, index.reshape(1)).reshape(())
@@ -318,7 +326,11 @@ class Gather(Indexing):
     def _wrapped(self, size: int, axis: int, shape: tuple[int, ...]) -> Self:
         """Return the index with negative ones counted from the end of an axis of `size`."""
         if size == 0 and self.numel():
-            raise axis_error(f"cannot index axis {axis} of shape {shape}", "it has no elements")
+            raise axis_error(
+                f"cannot index axis {axis} of shape {shape}",
+                "it has no elements",
+                "a tensor with elements",
+            )
         index = self._counting_to(size)
         if index.dtype.kind == "uint":
             return index

@@ -22,11 +22,11 @@ from workbench.tensor.movement.movement import padded, reshaped, slab
 from workbench.tensor.movement.windows import Window, along
 from workbench.tensor.operands.arguments import (
     axis_error,
+    choice,
     dtype_error,
     listed,
     shape_error,
     short,
-    text,
     whole,
 )
 from workbench.tensor.operands.axes import one_axis, sizes, with_named
@@ -214,6 +214,7 @@ def _lengths(
             raise shape_error(
                 f"cannot split axis {axis} of shape {shape} into pieces of 0",
                 "they would never reach the end",
+                "split(1)",
             )
         starts = range(0, max(1, size), max(1, step))
         _refuse_pieces(-(-size // max(1, step)), shape, axis)
@@ -223,6 +224,7 @@ def _lengths(
         raise shape_error(
             f"cannot split axis {axis} of shape {shape} into {short(lengths)}",
             f"they add up to {short(sum(lengths))}, and the axis has {size} elements",
+            "lengths that add up to it, or one length for all pieces",
         )
     return lengths
 
@@ -309,6 +311,7 @@ class Repetition(Base):
             raise shape_error(
                 f"cannot unfold axis {axis} of shape {self.shape} in windows of {short(size)}",
                 f"the axis has {length} elements",
+                f"size={length}, or a smaller one",
             )
         windows = along(value, axis, window)
         return self._view(windows if self.ndim else reshaped(windows, (window.size,)))
@@ -321,11 +324,7 @@ class Repetition(Base):
         Errors: ShapeError for tensors of more axes; DTypeError for another `indexing`, or if none
         of `vectors` is a tensor.
         """
-        if text(indexing, "meshgrid: indexing") not in ("ij", "xy"):
-            raise dtype_error(
-                f"cannot make a grid with indexing={indexing!r}",
-                'it is "ij", matrix-like, or "xy", Cartesian',
-            )
+        choice(indexing, "meshgrid: indexing", ("ij", "xy"))
         parts: list[Any] = arguments(vectors, "meshgrid")
         maker: Any = next((part for part in parts if isinstance(part, Base)), None)
         if maker is None:

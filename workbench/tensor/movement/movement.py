@@ -134,7 +134,7 @@ class Movement(Base):
 
         Errors: ShapeError if a bound is outside the tensor.
         """
-        pairs = box_pairs("shrink", listed(bounds, "shrink: bounds"), self.shape)
+        pairs = box_pairs("shrink", listed(bounds, "shrink: bounds", "((0, 1), None)"), self.shape)
         box = tuple(
             (0, size) if pair is None else pair
             for pair, size in zip(pairs, self.shape, strict=True)
@@ -144,6 +144,7 @@ class Movement(Base):
                 raise shape_error(
                     f"cannot shrink axis {axis} of shape {self.shape} to {short((lo, hi))}",
                     f"bounds run from 0 to {size}, the lower one first",
+                    f"(0, {size}), or None, for all of the axis",
                 )
         return self._view(shrunk(self.uop, box))
 
@@ -236,6 +237,11 @@ def padded(value: UOp, box: Box, fill: Const = 0) -> UOp:
     return inside.where(zeros, value.like(fill))
 
 
+def pairs_text(shape: Shape) -> str:
+    """Return an example of a pair for each axis: "((0, 1), (0, 1))"."""
+    return short(((0, 1),) * len(shape))
+
+
 def box_pairs(what: str, entries: tuple[Any, ...], shape: Shape) -> list[tuple[int, int] | None]:
     """Return a pair of integers or None for each axis. Errors: ShapeError for another number of
     entries, or entries of another kind."""
@@ -244,6 +250,7 @@ def box_pairs(what: str, entries: tuple[Any, ...], shape: Shape) -> list[tuple[i
         raise shape_error(
             f"cannot {what} shape {shape} by {short(entries)}",
             f"it takes a pair of numbers or None for each of the {len(shape)} axes",
+            f"{what}({pairs_text(shape)})",
         )
     name = f"{what}: a number of a pair"
     return [p if p is None else (whole(p[0], name), whole(p[1], name)) for p in entries]

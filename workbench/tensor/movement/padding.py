@@ -20,18 +20,19 @@ from workbench.tensor.movement.movement import (
     box_pairs,
     flipped,
     padded,
+    pairs_text,
     reshaped,
     shrunk,
     slab,
 )
 from workbench.tensor.operands.arguments import (
+    choice,
     dtype_error,
     flag,
     listed,
     number,
     shape_error,
     short,
-    text,
 )
 from workbench.tensor.operands.axes import flat, iota, sizes
 from workbench.tensor.operands.broadcast import constant, expanded, wide_dtype
@@ -58,12 +59,7 @@ class Padding(Base):
         Errors: ShapeError if `padding` fits neither form, removes too many elements, or needs more
         than there are; DTypeError for an integer `value` out of range of the tensor's type.
         """
-        if text(mode, "pad: mode") not in _MODES:
-            raise dtype_error(
-                f"cannot pad with mode={mode!r}",
-                "the modes are " + ", ".join(_MODES),
-                'mode="constant"',
-            )
+        choice(mode, "pad: mode", _MODES)
         amounts = listed(padding, "pad: padding")
         fill = constant(self.dtype, number(value, "pad: value"), "pad").arg
         box = _padding(amounts, self.shape)
@@ -75,6 +71,7 @@ class Padding(Base):
             raise shape_error(
                 f"cannot pad shape {self.shape} by {short(amounts)}",
                 "it cuts off more than there is",
+                "numbers nearer to 0: a negative one cuts elements off",
             )
         added = tuple((max(0, before), max(0, after)) for before, after in box)
         if mode == "reflect":  # mirrors the whole axis, as PyTorch does, and cuts afterwards
@@ -126,6 +123,7 @@ def _target(what: str, entries: tuple[Any, ...], shape: Shape) -> Shape:
         raise shape_error(
             f"cannot {what} {short(entries)} from shape {shape}",
             f"it takes a size, 0 or more, or None for each of the {len(shape)} axes",
+            f"{what}{short(shape)}, which changes nothing",
         )
     return tuple(have if n is None else n for n, have in zip(entries, shape, strict=True))
 
@@ -175,6 +173,7 @@ def _padding(amounts: tuple[Any, ...], shape: Shape) -> Box:
                 f"cannot pad shape {shape} by {short(amounts)}",
                 f"the flat form has two numbers per axis, from the last axis on, at most"
                 f" {2 * len(shape)} here, and this has {len(amounts)}",
+                f"pad({pairs_text(shape)}): before and after each axis",
             )
         numbers = [int(n) for n in amounts]
         ends = [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
@@ -207,12 +206,8 @@ class Interpolation(Base):
         Errors: ShapeError for more sizes than axes, an empty axis, or a size below 1; DTypeError
         for another `mode`, or `align_corners` with one that is not "linear".
         """
-        if text(mode, "interpolate: mode") not in _INTERPOLATIONS:
-            raise dtype_error(
-                f"cannot interpolate with mode={mode!r}",
-                "the modes are " + ", ".join(_INTERPOLATIONS),
-                'mode="linear", which is bilinear for a size of two numbers',
-            )
+        hint = 'mode="linear", which is bilinear for a size of two numbers'
+        choice(mode, "interpolate: mode", _INTERPOLATIONS, hint)
         aligned = flag(align_corners, "interpolate: align_corners")
         if aligned and mode != "linear":
             raise dtype_error(
@@ -226,6 +221,7 @@ class Interpolation(Base):
             raise shape_error(
                 f"cannot interpolate shape {self.shape} to {short(size)}",
                 "it takes a size, 1 or more, for each of the last axes, none of them empty",
+                f"size={short(tuple(max(1, n) for n in self.shape[-2:]))}",
             )
         axes = range(first, self.ndim)
         if target == self.shape[first:]:

@@ -20,6 +20,7 @@ from workbench.tensor.base import Base
 from workbench.tensor.movement.indexing import Gather, refuse_outside
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import (
+    choice,
     dtype_error,
     flag,
     number,
@@ -55,7 +56,7 @@ class Rearrange(Base):
         Errors: ShapeError for a formula that cannot be read, names that differ between its sides,
         or sizes that do not fit.
         """
-        left, right = _sides(text(formula, "rearrange: formula"))
+        left, right = _sides(text(formula, "rearrange: formula", "a b -> b a"))
         left, right = _without_dots(left, right, self.ndim, formula)
         lengths = _lengths(left, self.shape, sizes, formula)
         names = [name for axis in left for name in axis]
@@ -155,7 +156,9 @@ def _lengths(left: Side, shape: Shape, sizes: dict[str, Any], formula: str) -> d
 
 
 def _refuse(formula: str, because: str, unknown: list[str] | None = None) -> NoReturn:
-    hint = f"{unknown[0]}=2, or its size, as an argument" if unknown else ""
+    hint = (
+        f"{unknown[0]}=2, or its size, as an argument" if unknown else 'x.rearrange("a b -> b a")'
+    )
     raise shape_error(f"cannot rearrange by {short(formula)}", because, hint)
 
 
@@ -187,12 +190,9 @@ class Scatter(Gather):
         Errors: ShapeError or DTypeError for operands that do not fit; AxisError for an index out
         of range, as in `t[index]`.
         """
-        if reduce is not None and text(reduce, "scatter: reduce") not in ("add", "multiply"):
-            raise dtype_error(
-                f"cannot scatter with reduce={reduce!r}",
-                'it is None, "add" or "multiply"',
-                "scatter_reduce, for others",
-            )
+        if reduce is not None:
+            hint = 'reduce="add", or scatter_reduce for others'
+            choice(reduce, "scatter: reduce", ("add", "multiply"), hint)
         axis, places, source = self._scattered("scatter", dim, index, src)
         if reduce is not None:
             op = Ops.ADD if reduce == "add" else Ops.MUL
@@ -212,11 +212,7 @@ class Scatter(Gather):
         this tensor counts only if nothing is combined with it. A mean of integers is floored.
         Errors: as `scatter`.
         """
-        if text(reduce, "scatter_reduce: reduce") not in _REDUCTIONS:
-            raise dtype_error(
-                f"cannot scatter_reduce with reduce={reduce!r}",
-                "it is one of " + ", ".join(_REDUCTIONS),
-            )
+        choice(reduce, "scatter_reduce: reduce", tuple(_REDUCTIONS))
         with_self = flag(include_self, "scatter_reduce: include_self")
         axis, places, source = self._scattered("scatter_reduce", dim, index, src)
         if reduce != "mean":
@@ -298,5 +294,7 @@ def _check_shapes(what: str, axis: int, shape: Any, index: Any, source: Any) -> 
         problem = f"only axis {axis} of the index may be longer than the tensor"
     if problem:
         raise shape_error(
-            f"cannot {what} into shape {shape} by an index of {index} from {source}", problem
+            f"cannot {what} into shape {shape} by an index of {index} from {source}",
+            problem,
+            "an index of the shape of the source, with as many axes as the tensor has",
         )

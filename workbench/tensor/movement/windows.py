@@ -68,7 +68,9 @@ def windows_of(
     axes = len(kernel)
     if not axes:
         raise shape_error(
-            f"{what}: kernel size () does not fit", "it slides along one axis or more"
+            f"{what}: kernel size () does not fit",
+            "it slides along one axis or more",
+            "kernel_size=(2, 2)",
         )
     sizes = per_axis(what, "kernel size", kernel, axes)
     strides = per_axis(what, "stride", stride, axes)
@@ -200,7 +202,7 @@ class Diagonals(Base):
             raise shape_error(
                 f"cannot make a diagonal matrix of shape {self.shape}",
                 "it is made of a vector, a tensor of one axis",
-                ".diagonal() for the diagonal of a matrix" if self.ndim > 1 else "",
+                ".diagonal() for the diagonal of a matrix" if self.ndim > 1 else ".reshape(1)",
             )
         size = self.shape[0]
         rows = padded(reshaped(self.uop, (size, 1)), ((0, 0), (0, size)))
@@ -216,11 +218,14 @@ class Diagonals(Base):
         """
         row, column = (one_axis(dim, self.ndim, "diagonal") for dim in (dim1, dim2))
         if self.ndim < 2:
-            raise axis_error(f"shape {self.shape} has no diagonal", "a matrix has two axes")
+            raise axis_error(
+                f"shape {self.shape} has no diagonal", "a matrix has two axes", "a matrix"
+            )
         if row == column:
             raise axis_error(
                 f"diagonal: dim1={dim1} and dim2={dim2} are the same axis",
                 "a diagonal runs along two",
+                "dim1=0, dim2=1",
             )
         lead = [i for i in range(self.ndim) if i not in (row, column)]
         matrix = self.permute(*lead, row, column).uop

@@ -104,6 +104,7 @@ def sizes(args: tuple[Any, ...], what: str) -> Shape:
             raise shape_error(
                 f"{what}: {short(shape)} is not a shape",
                 f"{short(size)} is not a size: sizes are integers, 0 or more",
+                "(2, 3), say; reshape and view alone work out a size of -1",
             )
     return shape
 

@@ -181,13 +181,14 @@ class Variable:
     max_val: int
 
     def __post_init__(self) -> None:
-        text(self.name, "Variable: name")
+        text(self.name, "Variable: name", "n")
         low = whole(self.min_val, "Variable: min_val")
         high = whole(self.max_val, "Variable: max_val")
         if low > high:
             raise shape_error(
                 f"Variable: min_val = {short(low)} and max_val = {short(high)}",
                 "no number lies between them",
+                f"min_val={short(high)}, max_val={short(low)}",
             )
 
     def bind(self, val: int) -> BoundVariable:
@@ -197,6 +198,7 @@ class Variable:
             raise shape_error(
                 f"bind: {self.name:.40} cannot be {short(value)}",
                 f"it is a number from {short(self.min_val)} to {short(self.max_val)}",
+                f"bind({short(self.max_val)})",
             )
         return BoundVariable(self, value)
 

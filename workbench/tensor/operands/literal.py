@@ -196,6 +196,7 @@ def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
             raise dtype_error(
                 f"cannot make a tensor from a list that holds {type(item).__name__} {short(item)}",
                 f"tensors are made from {_KINDS}",
+                "Tensor([1.0, 2.0])",
             )
     return tuple(shape), level
 

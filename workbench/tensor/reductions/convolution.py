@@ -137,23 +137,35 @@ def _gradients(g: C, image: C, weight: C, groups: int, each: Sequence[Window]) -
 
 
 def _check(image: Shape, weight: Shape, groups: int) -> None:
-    because = hint = ""
+    because, hint = "", _GROUPS
     if len(weight) < 3 or len(image) != len(weight):
         because = (
             f"the input is (batch, channels, y, x) and the kernel (out, in, ky, kx),"
             f" and they have {len(image)} and {len(weight)} axes"
         )
-        hint = "unsqueeze(0) for a batch of one" if len(image) < len(weight) else ""
+        hint = _hint_of_axes(image, weight)
     elif groups < 1 or weight[0] % groups:
         because = f"{groups} groups do not divide the {weight[0]} output channels"
     elif image[1] != groups * weight[1]:
         because = f"the input has {image[1]} channels, and the kernel {weight[1]}" + (
             f" for each of {groups} groups" if groups > 1 else ""
         )
-        whole = image[1] % max(1, weight[1]) == 0 and image[1] and weight[1]
-        hint = f"groups={image[1] // weight[1]}" if whole else ""
+        fitting = image[1] // max(1, weight[1])
+        is_possible = fitting and fitting * weight[1] == image[1] and weight[0] % fitting == 0
+        kernel = (weight[0], max(1, image[1] // groups), *weight[2:])
+        hint = f"groups={fitting}" if is_possible else f"a kernel of shape {kernel}"
     if because:
         raise shape_error(f"cannot convolve shape {image} with a kernel of {weight}", because, hint)
+
+
+_GROUPS = "groups=1"
+
+
+def _hint_of_axes(image: Shape, weight: Shape) -> str:
+    """Return what to do about a kernel and an image of other numbers of axes."""
+    if 3 <= len(weight) == len(image) + 1:
+        return "unsqueeze(0) for a batch of one"
+    return "an input of shape (1, 3, 8, 8) and a kernel of (4, 3, 3, 3), say"
 
 
 def checked_bias(bias: T, channels: int) -> T:
@@ -272,6 +284,7 @@ def check_output_padding(
             raise shape_error(
                 f"{what}: output_padding = {extra} is too large for axis {axis}",
                 f"it must be below the stride, {window.stride}, or the dilation, {window.dilation}",
+                "output_padding=0",
             )
     return more
 
@@ -295,18 +308,20 @@ def _box(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, i
 
 
 def _check_transposed(image: Shape, weight: Shape, groups: int) -> None:
-    because = hint = ""
+    because, hint = "", _GROUPS
     if len(weight) < 3 or len(image) != len(weight):
         because = (
             f"the input is (batch, channels, y, x) and the kernel (in, out, ky, kx),"
             f" and they have {len(image)} and {len(weight)} axes"
         )
-        hint = "unsqueeze(0) for a batch of one" if len(image) < len(weight) else ""
+        hint = _hint_of_axes(image, weight)
     elif groups < 1 or weight[0] % groups:
         because = f"{groups} groups do not divide the {weight[0]} input channels"
     elif image[1] != weight[0]:
         because = f"the input has {image[1]} channels, and the kernel {weight[0]}"
-        hint = "weight.transpose(0, 1)" if weight[1] == image[1] else ""
+        kernel = (image[1], *weight[1:])
+        is_swapped = weight[1] == image[1]
+        hint = "weight.transpose(0, 1)" if is_swapped else f"a kernel of shape {kernel}"
     if because:
         raise shape_error(
             f"cannot convolve shape {image} with a transposed kernel of {weight}", because, hint

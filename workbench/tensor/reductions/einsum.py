@@ -57,7 +57,7 @@ class Einsum(Base):
         not tensors.
         """
         tensors = _listed(operands)
-        inputs, output = _terms(text(formula, "einsum: formula"), len(tensors))
+        inputs, output = _terms(text(formula, "einsum: formula", "ij,jk->ik"), len(tensors))
         each = [
             _term(tensor, letters, formula) for tensor, letters in zip(tensors, inputs, strict=True)
         ]
@@ -223,7 +223,9 @@ def _promoted(tensors: list[Any]) -> DType:
 
 
 def _refuse(formula: str, because: str) -> NoReturn:
-    raise shape_error(f"cannot einsum {short(formula)}", because)
+    raise shape_error(
+        f"cannot einsum {short(formula)}", because, 'Tensor.einsum("ij,jk->ik", a, b)'
+    )
 
 
 # --------------------------------------------------------------------------------------------------

@@ -111,6 +111,7 @@ class Pooling(Base):
             raise shape_error(
                 f"cannot {what} shape {self.shape} with a kernel of {short(sizes)}",
                 f"it slides over {len(sizes)} axes, and there are {self.ndim}",
+                f"kernel_size={short(sizes[: self.ndim])}, or images (batch, channels, y, x)",
             )
         each = windows_of(
             what,
@@ -177,6 +178,7 @@ class Unpooling(Base):
             raise shape_error(
                 f"cannot {_UNPOOL} shape {self.shape} with a kernel of {short(kernel)}",
                 f"it slides over {len(kernel)} axes, and there are {self.ndim}",
+                f"kernel_size={short(kernel[: self.ndim])}, or images (batch, channels, y, x)",
             )
         steps = kernel if stride is None else stride
         each = windows_of(_UNPOOL, kernel, steps, dilation, padding)
@@ -235,4 +237,5 @@ def _output(output_size: Any, lead: Shape, axes: int) -> Shape:
     raise shape_error(
         f"{_UNPOOL}: output_size {shape} does not fit",
         f"it has a size for each of the last {axes} axes, or for all {len(lead) + axes}",
+        "the shape of the tensor that was pooled",
     )

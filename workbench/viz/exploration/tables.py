@@ -127,7 +127,7 @@ class Variants(AskedTable[Variant]):
             if variant.name == name:
                 return variant
         because = "there are " + ", ".join(variant.name for variant in self)
-        raise WorkbenchError(f"there is no variant {name!r:.60}", because)
+        raise WorkbenchError(f"there is no variant {name!r:.60}", because, "one of them")
 
     def _no_row(self, place: object) -> PlaceError:
         error = super()._no_row(place)

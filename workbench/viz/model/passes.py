@@ -145,6 +145,7 @@ def step(record: PassRecord, number: int) -> RewriteStep:
         raise WorkbenchError(
             f"pass {record.name} has no match {number}",
             f"it recorded {len(record.matches)} matches, counted from 1",
+            "1",
         )
     match = record.matches[number - 1]
     before, after = text(match.before), text(match.after)
