@@ -11,6 +11,7 @@ import pytest
 from tests.viz.support import array, matmul
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import AxisType, Ops
+from workbench.ir.opt.heuristic import default_opts
 from workbench.ir.opt.opt import OptOps
 from workbench.viz import explore
 from workbench.viz.glossary import OP_GROUP, TERMS, glossary, glossary_rows
@@ -147,3 +148,9 @@ def test_what_no_glossary_has_is_refused(about: Any, words: str) -> None:
     with pytest.raises(WorkbenchError) as error:
         glossary(about)
     assert words in str(error.value)
+
+
+def test_the_steps_of_the_default_opts_on_a_processor_are_words() -> None:
+    table = (default_opts.__doc__ or "").split("These are for a processor")[0]
+    steps = re.findall(r"^    ([a-z]+(?:-[a-z]+)+)(?=  |\n)", table, re.MULTILINE)
+    assert len(steps) > 8 and set(steps) <= words().keys()

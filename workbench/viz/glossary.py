@@ -228,6 +228,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " counted once; ≤ where only a bound is known.",
         "level": "The smallest cache that holds these bytes, with the whole cache lines that they"
             " lie in; the bar says how much of it these fill.",
+        "sets of a cache": "A cache line may lie only in one set of places, chosen by its address."
+            " Lines whose addresses are a power of 2 apart share a few sets, and push each other"
+            " out while the rest of the cache is empty.",
         "axis bars": "Every axis of the kernel without opts is one bar; the parts into which opts"
             " split it are cells of that bar.",
         "statement": "What is computed in the loops around it, once for each of their steps.",
@@ -264,6 +267,26 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " only a few count: nothing is known of the spread.",
         "too few rounds": "Two variants were timed in turns, but fewer than six rounds count: a run"
             " is slow, or other programs had the cores. Nothing is said of which is faster.",
+        "in-register-transpose": "A step of auto: square blocks are loaded as vectors, transposed"
+            " in registers, and stored as vectors; else one side would go through memory in long"
+            " strides.",
+        "reduction-lanes": "A step of auto: neighbours of a sum are added in the lanes of a"
+            " vector, and the lanes with each other at its end.",
+        "register-tile": "A step of auto: a small block of results stays in registers, so that"
+            " each value that is loaded serves several of them.",
+        "dot-tile": "A step of auto: a register tile whose vectors lie along the sum, where both"
+            " operands have neighbours.",
+        "vector-lanes": "A step of auto: neighbouring results are computed as one vector.",
+        "row-lanes": "A step of auto: a row that is kept inside the kernel is filled by vectors.",
+        "pack-operand": "A step of auto: a tile that is read again and again is copied first, in"
+            " the order of its reads.",
+        "sum-blocks": "A step of auto: a long sum is added up in blocks, so that what a block"
+            " reads stays in the cache.",
+        "short-sums": "A step of auto: sums of a few terms are written out without a loop.",
+        "known-masks": "A step of auto: the steps of a short running sum are written out, so that"
+            " which lanes count is known.",
+        "reduce-outside": "A step of auto: the loop of a sum goes outside of that of the results,"
+            " so that memory is read in order.",
         "not legal": "Opts that cannot be applied here, each with the reason.",
         "elements per instruction": "How many neighbours one vector instruction computes.",
         "independent accumulators": "Sums that do not wait for each other: a multiply-add takes"

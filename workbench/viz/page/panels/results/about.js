@@ -83,7 +83,7 @@ const optWords = (opt) => recordText(opt, "wb-code", 120);
 /** @param {StepRow} step */
 function stepParts({ name, opts, why, counts }) {
   return [
-    h("b", {}, name),
+    h("b", { "data-term": name }, name),
     ": ",
     recordText(why, "", 400),
     h("div", {}, ...opts.flatMap((opt) => [optWords(opt), " "])),
