@@ -319,9 +319,7 @@ class Compare {
     const chips = places.length < 3 ? [] : places.slice(0, MOST_CHIPS).map((place) => {
       const isIn = variants.includes(place);
       const { name } = app.record.variants[place];
-      // a variant has the name of its parent, and the opts that it adds
-      const brief = name.length > 40 ? `${name.slice(0, 12)}…${name.slice(-27)}` : name;
-      return button(app, brief, () => this.#toggle(place), {
+      return button(app, brief(name), () => this.#toggle(place), {
         pressed: isIn,
         name: `compare-${place}`,
         title: `${name}: ${isIn ? "take it out" : "compare it, too"}`,
@@ -455,6 +453,10 @@ function measured(rows, places) {
   };
 }
 
+/** A name without its middle: a variant has the name of its parent, and the opts that it adds.
+ * @param {string} name */
+const brief = (name) => name.length > 40 ? `${name.slice(0, 12)}…${name.slice(-27)}` : name;
+
 /**
  * @param {App} app
  * @param {string[]} names
@@ -473,7 +475,7 @@ const table = (app, names, rows) =>
           "tr",
           {},
           h("td", {}),
-          ...names.map((n) => h("th", { scope: "col", title: n }, h("span", {}, n))),
+          ...names.map((n) => h("th", { scope: "col", title: n }, h("span", {}, brief(n)))),
         ),
       ),
       h(
