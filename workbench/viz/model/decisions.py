@@ -6,7 +6,7 @@ of an expression with many of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
@@ -103,7 +103,6 @@ CHOICES = {
 }
 """The choice that each cost of a decision stands for. Of the costs to fuse that a decision has, the
 last one is the least."""
-COSTS_TO_FUSE = ("cost_to_recompute", "cost_to_stage")
 
 
 def cost_choices(decision: Decision) -> list[CostChoice]:
@@ -141,11 +140,10 @@ def cost_sentences(decision: Decision) -> str:
         more += f", as a register tile keeps each for {TILE_REUSE:.0f} uses"
     often = _times_text(evaluations / elements)
     if decision.stored:
-        is_cheap = min(estimates.get(cost, storing) for cost in COSTS_TO_FUSE) < storing
-        by_cost = " By cost alone it would be fused." if is_cheap else ""
         return (
             f"Fused, {each} would be computed {often}{more}. "
-            f"Storing it and reading it back is like {_operations(storing)}.{by_cost}"
+            f"Storing it and reading it back is like {_operations(storing)}."
+            f"{_ways_to_fuse(estimates)}"
         )
     if "cost_to_stage" in estimates:
         return (
@@ -165,6 +163,15 @@ def cost_sentences(decision: Decision) -> str:
         f"Fused, {each} is computed {often}{more}. "
         f"Storing it and reading it back would be like {_operations(storing)}."
     )
+
+
+def _ways_to_fuse(estimates: Mapping[str, float]) -> str:
+    """Return sentences on a stored value: what a row of it costs, and whether it would be fused."""
+    storing, row = estimates["cost_to_store"], estimates.get("cost_to_stage")
+    keeping = "" if row is None else f" Keeping a row of it is like {_operations(row)}."
+    costs = [estimates.get("cost_to_recompute"), row]
+    is_cheap = any(cost is not None and cost < storing for cost in costs)
+    return keeping + (" By cost alone it would be fused." if is_cheap else "")
 
 
 def _operations(cost: float) -> str:
