@@ -59,3 +59,9 @@ def test_noise_is_what_keeps_points_from_their_arm() -> None:
     assert isinstance(x, Tensor) and np.hypot(*x.numpy().T).max() <= 1.0
     x, y = datasets.blobs(500, features=3, noise=0.0)
     assert len(np.unique(x.numpy(), axis=0)) == 3
+
+
+@pytest.mark.parametrize("noise", [float("nan"), -1.0])
+def test_a_noise_that_is_none_is_refused(noise: float) -> None:
+    with pytest.raises(TypeError, match="noise=0"):
+        datasets.blobs(8, noise=noise)
