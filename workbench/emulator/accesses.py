@@ -158,7 +158,7 @@ class CopyBatches:
     are complete, and how many of these in turn other work-items see."""
 
     def __init__(self, numbers: Array):
-        self._first = int(numbers.min())
+        self._first = numbers[:, 0]  # of each group, ascending
         self.committed, self.complete, self.seen = (np.zeros(numbers.shape, int) for _ in range(3))
 
     def commit(self, mask: NDArray[np.bool_]) -> None:
@@ -176,7 +176,8 @@ class CopyBatches:
 
     def of_items(self, counts: Array, items: Array) -> Array:
         """Return the counts of some work-items, by their numbers among all."""
-        of_items: Array = counts.reshape(-1)[items - self._first]
+        groups = np.searchsorted(self._first, items, "right") - 1
+        of_items: Array = counts[groups, items - self._first[groups]]
         return of_items
 
 

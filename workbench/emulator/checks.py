@@ -401,9 +401,8 @@ def find_wrong_values(
         actual = array.view(right.dtype)[: right.size]
         errors = closeness.errors(actual, right)
         is_wrong = errors > closeness.limit_of(actual, right)
-        log = machine.memory.writes(slot)
         if not is_whole:
-            is_wrong &= False if log is None else _written(log.items, array.itemsize, right)
+            is_wrong &= written_elements(machine, slot, right)
         wrong = np.flatnonzero(is_wrong)
         if wrong.size:
             element = int(wrong[0])
@@ -415,9 +414,12 @@ def find_wrong_values(
             machine.findings.wrong(f"p{slot}", element, number, position, values)
 
 
-def _written(writers: Array, itemsize: int, right: Array) -> Array:
-    """Return which elements of `right` are written; `writers` has the writer of each element as the
-    program sees them, which have `itemsize` bytes."""
+def written_elements(machine: Machine, slot: int, right: Array) -> Array:
+    """Return which elements of `right`, the output of a slot, a run has written."""
+    log = machine.memory.writes(slot)
+    if log is None:
+        return np.zeros(right.size, bool)
+    itemsize = machine.memory.params[slot].itemsize  # of the elements as the program has them
     cells = np.arange(right.size) * right.itemsize // itemsize
-    written: Array = writers[cells] != NO_ITEM
+    written: Array = log.items[cells] != NO_ITEM
     return written

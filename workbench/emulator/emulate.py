@@ -204,7 +204,7 @@ def emulate_for_steps(
 ) -> Trace:
     """Return the Trace of a run with the steps of a group, as many as a page can have. `without` is
     the number of a barrier that is left out. If the launch takes more than `most_s` seconds, only
-    that group runs, and the counts are of it alone.
+    that group runs, and the counts are of it alone; of an edited program a sample of groups.
 
     What an `edited` program computes is compared with what the kernel does. On a target without
     work-groups it runs as a single work-item.
@@ -220,7 +220,8 @@ def emulate_for_steps(
     steps = _without_barrier(edited.linear, without)
     text = edited if isinstance(edited, TextProgram) else _listed(edited)
     whole, expected = in_words(arrays, steps, target), _results(kernel, fresh)
-    trace = steps_emulated(steps, whole, target, group, most_s, fresh, expected, text)
+    own = _linear(kernel, target)
+    trace = steps_emulated(steps, whole, target, group, most_s, fresh, expected, text, own)
     return _with_own_outputs(trace, arrays)
 
 
@@ -238,9 +239,7 @@ def defects_of_edit(
 
 def read_text(kernel: RunnableKernel, target: Target, language: str, code: str) -> TextProgram:
     """Return the program of a kernel's text for a target. Errors: as `text_program`."""
-    with unobserved(), without(kernel.rules_off):
-        linear = stages(kernel.ast, target, "linear").linear
-    return text_program(code, language, linear, target)
+    return text_program(code, language, _linear(kernel, target), target)
 
 
 def read_ir(kernel: RunnableKernel, device: str, text: str) -> EditedIR:
@@ -297,9 +296,14 @@ def _program(
         what = f"cannot emulate the kernel {kernel.ast.arg.name}"
         because = f"it is written in {kernel.ast.code.language}: it has no steps to run one by one"
         raise DeviceError(what, because, ".run() or .time(), which run it")
-    with unobserved(), without(kernel.rules_off):
-        linear = stages(kernel.ast, gpu, "linear").linear
+    linear = _linear(kernel, gpu)
     return linear, *_data(kernel, linear, gpu)
+
+
+def _linear(kernel: RunnableKernel, target: Target) -> tuple[UOp, ...]:
+    """Return a kernel's own program for a target."""
+    with unobserved(), without(kernel.rules_off):
+        return stages(kernel.ast, target, "linear").linear
 
 
 def _data(

@@ -291,7 +291,7 @@ def history_of(
     machine = Machine(linear, arrays, target, fresh, watcher=recorder, annotations=annotations)
     is_whole = True
     try:
-        machine.run(group, 1)
+        machine.run([group])
     except HistoryFull:
         is_whole = False
     return recorder.history(machine.launch, group, is_whole)

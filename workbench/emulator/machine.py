@@ -143,19 +143,17 @@ class Machine:
         self._most_s = self._end_s = math.inf
         self.position = 0
 
-    def run(
-        self, first_group: int = 0, groups: int | None = None, most_s: float = math.inf
-    ) -> None:
-        """Run work-groups, by default all.
+    def run(self, groups: Sequence[int] | None = None, most_s: float = math.inf) -> None:
+        """Run work-groups, by their ascending numbers; by default all.
 
         Errors: NotEnded after `most_s` seconds; EmulatorError if the emulator itself fails.
         """
         self._most_s, self._end_s = most_s, time.monotonic() + most_s
-        last = self.group_count if groups is None else first_group + groups
+        numbers = range(self.group_count) if groups is None else groups
         with np.errstate(all="ignore"):
             try:
-                for first in range(first_group, last, self.at_once):
-                    self._start(first, min(self.at_once, last - first))
+                for first in range(0, len(numbers), self.at_once):
+                    self._start(numbers[first : first + self.at_once])
                     self._body(0, len(self.linear))
             except WorkbenchError:
                 raise
@@ -164,13 +162,13 @@ class Machine:
 
     # the groups that run together
 
-    def _start(self, first: int, groups: int) -> None:
+    def _start(self, groups: Sequence[int]) -> None:
         self.values: dict[UOp, Array] = {}
         self.shadows: dict[UOp, Shadow] = {}
         self.registers: dict[UOp, Array] = {}
-        self.mask = np.ones((groups, self.group_items), bool)
+        self.mask = np.ones((len(groups), self.group_items), bool)
         self.item_numbers = np.arange(self.group_items)[None, :]
-        self.group_numbers = np.arange(first, first + groups)[:, None]
+        self.group_numbers = np.array(groups)[:, None]
         self.numbers = self.group_numbers * self.group_items + self.item_numbers
         self.memory.start(self.numbers)
 

@@ -217,6 +217,33 @@ SPACES = "global", "shared"
 
 
 @dataclass(frozen=True)
+class GroupSample:
+    """The work-groups of a launch whose outputs were compared, where it is too large for all:
+    `groups` by number; `elements` that they wrote; `why` the others did not run, and `limit`, the
+    number of work-items that could. `unwritten` names an element that they wrote before the edit
+    and no longer do, though another group may ("": none)."""
+
+    groups: tuple[int, ...]
+    elements: int
+    why: str
+    limit: int
+    unwritten: str = ""
+
+    def words(self, launch: LaunchShape) -> str:
+        """Return what was compared, what was not and why, and what to try."""
+        ran, total = len(self.groups), int(np.prod(launch.grid))
+        items = total * int(np.prod(launch.group))
+        words = f"{ran:,} of {plural(total, 'work-group')} ran on the emulator"
+        words += " (the corners of the launch, then random ones)" if ran > 1 else ""
+        words += f", and no wrong element is among the {self.elements:,} that they write"
+        if self.unwritten:
+            words += f"; before the edit they wrote {self.unwritten}, too: does another group now?"
+        words += "" if self.unwritten else "."
+        words += f" The others did not run, because {self.why}"
+        return f"{words}. Try smaller tensors: of {items:,} work-items about {self.limit:,} can run"
+
+
+@dataclass(frozen=True)
 class Trace:
     """A run of a kernel on the emulator.
     `linear` is the program, `launch` its shape, `target` the machine. Counts are by position in the
@@ -224,8 +251,9 @@ class Trace:
     which only a part enters an IF; `barriers`: groups that waited; `shuffles`: warps. `findings`
     are the defects, `inefficiencies` the correct but slow accesses and branches; `outputs` are the
     written arrays, by slot; `history` has the steps of one work-group, if requested. Unless the run
-    `is_whole`, only that group ran. `listing` has the lines of the text that the program was read
-    from; () for a program of the compiler.
+    `is_whole`, counts are of that group alone, and of an edited program only what the groups of
+    `sample` write was compared. `listing` has the lines of the text that the program was read from;
+    () for a program of the compiler.
     """
 
     linear: tuple[UOp, ...]
@@ -242,6 +270,7 @@ class Trace:
     is_whole: bool = True
     target: Target | None = None
     listing: tuple[ProgramLine, ...] = ()
+    sample: GroupSample | None = None
 
     @property
     def lines(self) -> Sequence[ProgramLine]:

@@ -41,9 +41,9 @@ class TextTrial(Printed):
 
     @property
     def ok(self) -> bool:
-        """Whether the answer is right, and the run had no defect."""
+        """Whether the answer is right, and the run was whole and had no defect."""
         is_right = self.check is None or bool(self.check.ok)
-        has_run = self.check is not None or self.trace is not None
+        has_run = self.check is not None or (self.trace is not None and self.trace.is_whole)
         return has_run and is_right and not self.error and not self.defects
 
     @property
@@ -63,7 +63,10 @@ class TextTrial(Printed):
         if self.check is not None:
             lines.append(f"the answer: {self.check}")
         if self.trace is not None:
-            lines += [*self.defects] or ["the emulator finds no defect"]
+            verdict, sample = "the emulator finds no defect", self.trace.sample
+            if sample is not None:
+                verdict = f"partly checked: {sample.words(self.trace.launch)}"
+            lines += [*self.defects] or [verdict]
         return "\n".join(lines)
 
 

@@ -339,6 +339,44 @@ def test_edited_ir_of_a_gpu_that_is_not_here_is_emulated(nothing_saved: Path) ->
         assert row["gpu"]["findings"]
 
 
+def test_of_an_edit_that_is_too_large_for_the_emulator_a_part_is_checked(
+    nothing_saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The corners of the launch are among it. What they wrote before the edit and leave unwritten
+    is wrong, but not where they write other elements instead. No part makes an edit right."""
+    monkeypatch.setattr("workbench.emulator.program.emulation_s", lambda *_, **__: 10.5)
+    monkeypatch.setattr("workbench.emulator.checks.emulation_s", lambda *_, **__: 1.0)
+    a, b = (array(10, 16) @ array(16, 9), Tensor(np.float32(0.5)).realize())
+    with session_of(explore((a * b).relu(), device="CUDA:H100")) as session:
+        opts = 'PADTO("g0", 4), PADTO("g1", 4), LOCAL("g0", 4), LOCAL("g1", 4)'
+        tuned = done(session, "paste", variant=0, text=opts)["variant"]
+        done(session, "code", variant=tuned, language="CUDA")
+        rows = plain(session.row(tuned))["code"]
+        text = "\n".join(next(c["lines"] for c in rows if c["language"] == "CUDA"))
+        fields = {"variant": tuned, "language": "CUDA"}
+
+        def verdict(edited: str) -> dict[str, object]:
+            assert edited != text
+            number = done(session, "edit", **fields, text=edited)["variant"]
+            first = plain(session.row(number))["check"]
+            done(session, "check", variant=number)
+            assert plain(session.row(number))["check"] == first
+            return first
+
+        good = verdict(text + "\n// mine")
+        assert good["ok"] is None
+        assert re.search(
+            r"^PARTLY CHECKED: 9 of 9 work-groups .* no wrong element is among the 90 that they "
+            r"write\. The others did not run, because all take about 10\.5 seconds, and 10 are "
+            r"allowed\. Try smaller tensors: of 144 work-items about \d+ can run",
+            good["text"],
+        )
+        lost = verdict(text.replace("< 10", "< 9"))
+        assert lost["ok"] is False and "no work-item writes p0[81]" in lost["text"]
+        moved = verdict(text.replace("g0 = blockIdx.y", "g0 = (blockIdx.y + 1) % 3"))
+        assert moved["ok"] is None
+
+
 def _without_barrier(lines: list[str]) -> list[str]:
     first = next(i for i, line in enumerate(lines) if line.startswith("BARRIER"))
     return [*lines[:first], *lines[first + 1 :]]

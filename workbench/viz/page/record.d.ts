@@ -438,10 +438,11 @@ export interface TimingRow {
 }
 
 /**
- * The verdict on a result, and its words.
+ * The verdict on a result, and its words; `ok` is null where only a part was compared, and
+ * that has no fault.
  */
 export interface CheckRow {
-  ok: boolean;
+  ok: boolean | null;
   text: string;
 }
 

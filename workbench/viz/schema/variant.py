@@ -292,9 +292,10 @@ class TimingRow(Struct, forbid_unknown_fields=True):
 
 
 class CheckRow(Struct, forbid_unknown_fields=True):
-    """The verdict on a result, and its words."""
+    """The verdict on a result, and its words; `ok` is null where only a part was compared, and that
+    has no fault."""
 
-    ok: bool
+    ok: bool | None
     text: str
 
 

@@ -114,7 +114,11 @@ export function check(app) {
 }
 
 /** @param {CheckRow} check */
-export const checkedText = ({ ok, text }) => `${ok ? "✓" : "✗"} ${text}`;
+export const checkedText = ({ ok, text }) => `${ok === null ? "?" : ok ? "✓" : "✗"} ${text}`;
+
+/** The class of a verdict's colour; of one on a part, that of a doubt.
+ * @param {CheckRow} check */
+export const checkClass = ({ ok }) => ok === null ? "wb-doubt" : ok ? "wb-good" : "wb-bad";
 
 /** Send a request, and show its result as a notice: the list of results may be out of sight.
  * @param {App} app

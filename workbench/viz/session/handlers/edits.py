@@ -283,7 +283,7 @@ def emulate_edited(
         if session.recorder is not mine:
             return
         mine.add_trace(variant, trace, without)
-        if without is None and (trace.is_whole or trace.findings):
+        if without is None:
             check = _check(trace)
             session.checks[variant, source.device] = check
             session.set(variant, "check", check)
@@ -324,7 +324,7 @@ def _name_defects(session: LiveRecord, variant: int, most_s: float) -> None:
     """Add to the verdict on edited IR that is wrong what the emulator says of it: the access
     outside of memory, with its line. It may take `most_s` seconds, in which a cell would wait."""
     source, row = session.edited[variant], session.row(variant)
-    if row.check is None or row.check.ok:
+    if row.check is None or row.check.ok is not False:
         return
     kernel, info = session.kernels[variant], Device[source.device]
     edited, found = read_ir(kernel, info.name, source.text), ""
@@ -351,6 +351,8 @@ def _check(trace: Trace) -> CheckRow:
         where = f" ({word} {' and '.join(lines)})" if lines else ""
         rest = f"; {plural(len(more), 'more defect')}" if more else ""
         return CheckRow(False, f"WRONG on the emulator: {first}{where}{rest}")
+    if trace.sample is not None:
+        return CheckRow(None, f"PARTLY CHECKED: {trace.sample.words(trace.launch)}")
     count = sum(array.size for array in trace.outputs.values())
     return CheckRow(True, f"right on the emulator: {count:,} elements compared, no defect found")
 

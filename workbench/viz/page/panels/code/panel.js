@@ -2,7 +2,7 @@
 // its loop, its nodes and its notebook line, and they link back. The program can be edited: the
 // result is checked and timed like any variant.
 
-import { copy, reference, toggleDiff } from "../../app/actions.js";
+import { checkClass, copy, reference, toggleDiff } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, errorBox, failure, hasAny, headingOf, stageNote, tab } from "../../app/pieces.js";
 import { h, recordText, refill, scrollBack } from "../../base/elements.js";
@@ -173,7 +173,7 @@ function emulatedNote(app, variant) {
     );
   });
   const more = defects.length - rows.length;
-  const verdict = !defects.length && check && h("p", { class: "wb-good" }, check.text);
+  const verdict = !defects.length && check && h("p", { class: checkClass(check) }, check.text);
   const steps = button(app, "step through it", () => app.select({ mode: "gpu" }), {
     name: "step-edited",
     title: "the run in GPU, step by step, from the first defect",

@@ -1,6 +1,13 @@
 // Facts of the selected variant: its name and age, its bottleneck, its check, its counts, a note.
 
-import { act, canAsk, deleteVariant, reference } from "../../app/actions.js";
+import {
+  act,
+  canAsk,
+  checkClass,
+  checkedText,
+  deleteVariant,
+  reference,
+} from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
 import { inOneRun, overlap, real } from "../../app/timing.js";
@@ -45,16 +52,17 @@ const MOST_WRONG = 60; // characters of a wrong answer that stand there unfolded
 /** Whether the answer is right, and its error; a long one is whole once it is unfolded, since it
  * would push variants out of sight.
  * @param {CheckRow} check */
-export function checkLine({ ok, text }) {
-  const kind = ok ? "wb-good" : "wb-bad";
+export function checkLine(check) {
+  const { ok, text } = check;
+  const kind = checkClass(check);
+  const mark = checkedText({ ok, text: "" });
   if (ok || text.length <= MOST_WRONG) {
-    const words = recordText(text, "", 400);
-    return h("p", { class: kind, "data-term": "check" }, ok ? "✓ " : "✗ ", words);
+    return h("p", { class: kind, "data-term": "check" }, mark, recordText(text, "", 400));
   }
   const end = text.lastIndexOf(" ", MOST_WRONG);
   const at = end > 0 ? end : MOST_WRONG;
   const rest = () => h("p", {}, recordText(`…${text.slice(at)}`, "", 2000));
-  return h("div", { class: kind }, fold("check", `✗ ${text.slice(0, at)} …`, rest));
+  return h("div", { class: kind }, fold("check", `${mark}${text.slice(0, at)} …`, rest));
 }
 
 /** Whether two timings were taken in one run, without a measurable difference.

@@ -364,7 +364,9 @@ function elsewhereRows(app, i, isBelow) {
 /** A wrong answer must be as visible as a missing one: its time would be compared.
  * @param {VariantRow} variant */
 function failureMark(variant) {
+  const { check, error } = variant;
   const fault = faultText(variant);
-  const sign = variant.error ? "!" : "\u2717";
-  return fault && h("b", { class: "wb-bad wb-mark", title: fault }, sign);
+  const sign = error ? "!" : "\u2717";
+  if (fault) return h("b", { class: "wb-bad wb-mark", title: fault }, sign);
+  return check?.ok === null && h("i", { class: "wb-quiet wb-mark", title: check.text }, "in part");
 }
