@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,6 +87,29 @@ def test_only_what_can_abort_gets_a_process_of_its_own(
     monkeypatch.setattr(Device[session.device], "can_abort", False)
     with measurement.use_worker(session, [0]) as worker:
         assert worker is session.jobs.worker
+
+
+@NEEDS_C
+def test_an_edit_is_timed_beside_its_unedited_text_by_the_same_compiler(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside LLVM code its ratio to that would compare the compilers. An edit of an edit, too, and
+    when it is timed again."""
+    runs: list[set[tuple[int, str]]] = []
+    set_timings = measurement.set_timings
+
+    def noted(live: Session, rows: list[tuple[int, Any]], *more: Any) -> None:
+        runs.append({(variant, row["device"]) for variant, row in rows})
+        set_timings(live, rows, *more)
+
+    monkeypatch.setattr(measurement, "set_timings", noted)
+    text = "\n".join(session.row(0).code[0].lines)
+    first = done(session, "edit", variant=0, language="C", text=text + "// a")["variant"]
+    second = done(session, "edit", variant=first, language="C", text=text + "// b")["variant"]
+    done(session, "measure", variants=[second], cold=False)
+    assert len(runs) == 3 and all({(0, "LLVM"), (0, "C")} <= run for run in runs)
+    assert all((second, "C") in run for run in runs[1:])
+    assert [row.device for row in session.row(0).elsewhere] == ["C"]
 
 
 @NEEDS_C

@@ -224,7 +224,7 @@ def _read(session: LiveRecord, variant: int, source: Edited) -> list[CodeRow]:
     try:
         _program(session.kernels[variant], source)
     except SourceError as error:
-        place = _unedited(session, variant)
+        place = measurement.unedited(session, variant)
         if place is None:
             raise
         stages, _ = readable(session.kernels[place], info.name, info.language)
@@ -383,19 +383,10 @@ def _compiled(session: LiveRecord, worker: Worker, variant: int, source: Edited)
 
 def _original(session: LiveRecord, variant: int, source: Edited) -> CodeRow | None:
     """Return the code of a variant (edited source: of its origin) in the language of a source."""
-    place = _unedited(session, variant)
+    place = measurement.unedited(session, variant)
     rows = [] if place is None else session.row(place).code
     name = None if source.language is None else source.language.name
     return next((row for row in rows if row.language == name and row.lines), None)
-
-
-def _unedited(session: LiveRecord, variant: int) -> int | None:
-    """Return a variant, or for edited source the variant that it was first edited from (None: it
-    is not here)."""
-    place: int | None = variant
-    while place in session.edited:
-        place = session.row(place).parent
-    return place
 
 
 def _runs(session: LiveRecord, language: str) -> str:

@@ -181,8 +181,8 @@ def time_group(
     samples: int,
     also_on: str = "",
 ) -> None:
-    """Set the timings of variants of one kernel, taken in turns, also those on other devices, and
-    the first variant's on the device `also_on`.
+    """Set the timings of variants of one kernel, taken in turns, also those on other devices, those
+    of the texts that edits were made from, and the first variant's on the device `also_on`.
 
     Errors: WorkbenchError where the worker ended.
     """
@@ -194,13 +194,13 @@ def time_group(
             if worker.serves(device) and not Device[device].is_elsewhere
         ]  # fmt: skip
         rows = [(v, worker_row(session, v)) for v in variants]
-        for variant in variants:
-            others = other_devices(session, worker, variant)
-            if variant == first and also_on not in ("", session.device, *others):
-                others += [also_on] if worker.serves(also_on) else []
-            for device in others:
-                kernel = tuning.on_device(session.kernels[variant], device)
-                rows.append((variant, kernel_row(kernel)))
+        others = [(v, device) for v in variants for device in other_devices(session, worker, v)]
+        others += _unedited_texts(session, variants)
+        if also_on not in ("", session.device) and first in variants and worker.serves(also_on):
+            others.append((first, also_on))
+        for variant, device in dict.fromkeys(others):
+            kernel = tuning.on_device(session.kernels[variant], device)
+            rows.append((variant, kernel_row(kernel)))
     candidates = [row for _, row in rows]
     if not rows:  # the device changed: nothing is timed there
         return
@@ -221,6 +221,28 @@ def other_devices(session: LiveRecord, worker: Worker, variant: int) -> list[str
         and Device.available(device) and worker.serves(device)
         and not Device[device].is_emulator
     ]  # fmt: skip
+
+
+def _unedited_texts(session: LiveRecord, variants: Sequence[int]) -> list[tuple[int, str]]:
+    """Return the variants that edits were made from, each with the device whose compiler makes the
+    edit: on the session's device another compiler makes their code, so that times of the two would
+    compare the compilers."""
+    edits = [v for v in variants if v in session.edited and not session.edited[v].level]
+    origins = [(unedited(session, v), device_of(session, v)) for v in edits]
+    return [
+        (origin, device) for origin, device in origins
+        if origin is not None and device != session.device
+        and not Device[session.device].is_emulator
+    ]  # fmt: skip
+
+
+def unedited(session: LiveRecord, variant: int) -> int | None:
+    """Return a variant, or for edited source the variant that it was first edited from (None: it
+    is not here)."""
+    place: int | None = variant
+    while place in session.edited:
+        place = session.row(place).parent
+    return place
 
 
 def times(

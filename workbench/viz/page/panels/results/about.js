@@ -25,7 +25,8 @@ export function aboutVariant(app) {
   const variant = app.variant();
   if (!variant) return null;
   const other = reference(app);
-  const same = other && other !== variant && isSame(other.timing, variant.timing);
+  const isOneCompiler = other?.timing?.device === variant.timing?.device;
+  const same = other && other !== variant && isOneCompiler && isSame(other.timing, variant.timing);
   return h(
     "div",
     { class: "wb-about" },

@@ -4,6 +4,7 @@
 import { act, canAsk, pinned, reference } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
+import { rowAt } from "../../app/store.js";
 import {
   APART,
   BUSY,
@@ -30,14 +31,16 @@ const NOT_IN_TURNS =
  * @param {App} app
  * @param {TimingRow | null} timing
  * @param {boolean} [hidden]
- * @param {boolean} [isWrong] whether the answer is wrong: then a ratio says nothing */
-export function timeCells(app, timing, hidden = false, isWrong = false) {
+ * @param {VariantRow | null} [variant] whose time it is; where its answer is wrong, a ratio says
+ *   nothing */
+export function timeCells(app, timing, hidden = false, variant = null) {
   if (!timing || hidden) {
     return h("span", { class: "wb-quiet wb-said" }, hidden ? "emulated" : "not timed");
   }
   const s = app.view.cold ? timing.cold_s : timing.median_s;
   if (s === null) return h("span", { class: "wb-quiet wb-said" }, "not timed cold");
   const other = reference(app)?.timing;
+  const text = variant && unedited(app, variant);
   const isOld = isApart(timing, other);
   return h(
     "span",
@@ -61,8 +64,52 @@ export function timeCells(app, timing, hidden = false, isWrong = false) {
         },
       app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
-    isWrong ? h("span") : ratioCell(app, timing, other),
+    variant?.check?.ok === false
+      ? h("span")
+      : text
+      ? ratioCell(app, timing, text.timing, "its unedited text, by the same compiler")
+      : ratioCell(app, timing, other),
   );
+}
+
+/** The text that an edit was made from, and its time: by the compiler of the edit, where that of the
+ * pinned variant is another, since the ratio to that one would compare the compilers.
+ * @param {App} app
+ * @param {VariantRow} variant */
+function unedited(app, { edited, timing, parent }) {
+  const other = reference(app);
+  if (!edited || !real(timing) || !real(other?.timing)) return null;
+  if (other.timing.device === timing.device) return null;
+  let from = rowAt(app.record.variants, parent);
+  while (from?.edited) from = rowAt(app.record.variants, from.parent);
+  const own = from?.elsewhere.find(({ device }) => device === timing.device);
+  return { other, timing: own ?? null };
+}
+
+/** What the ratios of edits are to, where another compiler made them than the pinned variant.
+ * @param {App} app
+ * @param {number[]} places */
+export function compilerLines(app, places) {
+  const rows = places.map((i) => app.record.variants[i]);
+  return rows.flatMap((variant) => {
+    const { check, name, timing } = variant;
+    const text = unedited(app, variant);
+    if (!text || !timing || check?.ok === false) return [];
+    const { other, timing: own } = text;
+    const [to, across] = [own, other.timing].map((each) => each && speedUp(app, timing, each));
+    if (own && !to) return []; // busy, or of another run: so says the cell
+    const words = to
+      ? [
+        `${name}: ${to}x of its unedited text (${timing.device} compiled both`,
+        `${own && secondsText(own.median_s)})`,
+        across && `${across}x of ${other.name}, which ${other.timing?.device} compiled`,
+      ]
+      : [
+        `${name}: not compared, as ${timing.device} compiled it, ${other.timing?.device} ${other.name}`,
+      ];
+    const line = words.filter(Boolean).join(", ");
+    return [h("div", { class: "wb-quiet wb-small wb-compilers" }, recordText(line, "", 300))];
+  });
 }
 
 /** How busy the machine was, and what that means for a time.
@@ -110,13 +157,14 @@ export function predictedCells(app, { cost }) {
  * may have been slower in one of them.
  * @param {App} app
  * @param {TimingRow} timing
- * @param {TimingRow | null | undefined} other */
-function ratioCell(app, timing, other) {
+ * @param {TimingRow | null | undefined} other
+ * @param {string} [whose] whose time the other one is */
+function ratioCell(app, timing, other, whose = "the pinned variant") {
   if (!real(other)) return h("span");
   const [a, b] = app.view.cold ? [other.cold_s, timing.cold_s] : [other.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
   if (isBusy(timing) || isBusy(other)) {
-    const title = "not compared: the pinned variant's time is busy"; // this one may have no fault
+    const title = `not compared: the time of ${whose} is busy`; // this one may have no fault
     return h("span", { class: "wb-quiet", title }, isBusy(timing) ? "" : "–");
   }
   if (!inOneRun(timing, other)) {
@@ -124,12 +172,25 @@ function ratioCell(app, timing, other) {
   }
   const same = other !== timing && overlap(other, timing, app.view.cold);
   const sure = isCertain(timing) && isCertain(other);
-  const title = same ? "no measurable difference" : "times as fast as the pinned variant";
+  const title = same ? "no measurable difference" : `times as fast as ${whose}`;
   return h(
     sure ? "b" : "i",
     { class: "wb-figure", title: sure ? title : `${title}; one of the two times is not certain` },
-    same ? "≈" : `${three(a / b).replace(/\.00$/, "")}x`,
+    same ? "≈" : `${ratioText(a / b)}x`,
   );
+}
+
+/** @param {number} ratio */
+const ratioText = (ratio) => three(ratio).replace(/\.00$/, "");
+
+/** How many times as fast as another a time is; null unless both were taken in turns, undisturbed.
+ * @param {App} app
+ * @param {TimingRow} timing
+ * @param {TimingRow} other */
+function speedUp(app, timing, other) {
+  const [a, b] = app.view.cold ? [other.cold_s, timing.cold_s] : [other.median_s, timing.median_s];
+  const isKnown = a !== null && b !== null && !isBusy(timing) && !isBusy(other);
+  return isKnown && inOneRun(timing, other) ? ratioText(a / b) : null;
 }
 
 // Baselines: the user's own functions among the results, timed in turns with the pinned variant.

@@ -18,7 +18,7 @@ import { walkable } from "../../base/lists.js";
 import { dateText, plural } from "../../base/text.js";
 import { machineOfEdited } from "../../listing/programs.js";
 import { faultText, isOfOtherDevice, isOther } from "../../record/variants.js";
-import { predictedCells, timeCells } from "./times.js";
+import { compilerLines, predictedCells, timeCells } from "./times.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Child } from "../../base/elements.d.ts" */
@@ -40,6 +40,7 @@ export function variantTree(app) {
     {},
     doubtLine(ofKernel.map((i) => variants[i].timing)),
     treeOf(app, "variants", rows),
+    ...compilerLines(app, ofKernel),
     left > 0 && h("p", { class: "wb-quiet wb-small", role: "status" }, words),
   );
 }
@@ -283,7 +284,7 @@ function variantRow(app, i, level) {
       ? h("span", { class: "wb-quiet wb-said" }, "timing…")
       : app.record.elsewhere
       ? predictedCells(app, variant)
-      : timeCells(app, variant.timing, variant.timing?.emulator, variant.check?.ok === false),
+      : timeCells(app, variant.timing, variant.timing?.emulator, variant),
   );
 }
 
