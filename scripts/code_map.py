@@ -49,11 +49,12 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.emulator.emulate":   (8, "kernel"),
     "workbench.tensor":             (9, "tensor"),
     "workbench.nn":                 (10, "nn"),
-    "workbench.viz":                (10, "viz"),
-    "workbench":                    (11, "entry"),
-    "workbench.bench":              (11, "entry"),
-    "workbench.__main__":           (11, "entry"),
-    "workbench.cli":                (11, "entry"),
+    "workbench.models":             (11, "models"),
+    "workbench.viz":                (12, "viz"),
+    "workbench":                    (13, "entry"),
+    "workbench.bench":              (13, "entry"),
+    "workbench.__main__":           (13, "entry"),
+    "workbench.cli":                (13, "entry"),
 }
 # fmt: on
 

@@ -114,7 +114,7 @@ def test_the_map_goes_up(tmp_path: Path) -> None:
     name = tmp_path.name
     assert code_map(package=tmp_path) == (
         f"{name}/ir/  (layer 1)  The IR.\n  node.py  Nodes, e.g. x: of all kinds.\n\n"
-        f"{name}/viz/page/  (layer 10)\n  main.js  Panels."
+        f"{name}/viz/page/  (layer 12)\n  main.js  Panels."
     )
     assert code_map("ir", tmp_path) == code_map(package=tmp_path).split("\n\n")[0]
     assert code_map("nowhere", tmp_path) == ""

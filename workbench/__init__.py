@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.backends.program.text import Language as Language
     from workbench.base.context import Context as Context
     from workbench.base.errors import KernelOptError as KernelOptError
+    from workbench.base.errors import ModelError as ModelError
     from workbench.base.errors import WorkbenchError as WorkbenchError
     from workbench.base.target import Target as Target
     from workbench.counters import GlobalCounters as GlobalCounters
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from workbench.ir.rewriting.rewrite import Rule as Rule
     from workbench.ir.rewriting.rewrite import RuleSet as RuleSet
     from workbench.kernel.kernel import Kernel as Kernel
+    from workbench.models.door import load_model as load_model
+    from workbench.models.model import Model as Model
     from workbench.registration import register as register
     from workbench.registration import unregister as unregister
     from workbench.search.result import SearchResult as SearchResult
@@ -66,6 +69,7 @@ _MODULES = {
     "Kernel": "workbench.kernel.kernel",
     "SearchResult": "workbench.search.result",
     "KernelOptError": "workbench.base.errors",
+    "ModelError": "workbench.base.errors",
     "WorkbenchError": "workbench.base.errors",
     "GlobalCounters": "workbench.counters",
     "compare": "workbench.viz.compare",
@@ -76,6 +80,8 @@ _MODULES = {
     "explore": "workbench.viz.exploration.explore",
     "glossary": "workbench.viz.glossary",
     "load": "workbench.viz.exploration.explore",
+    "load_model": "workbench.models.door",
+    "Model": "workbench.models.model",
     "register": "workbench.registration",
     "DeviceInfo": "workbench.backends.contract",
     "Language": "workbench.backends.program.text",

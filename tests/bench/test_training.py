@@ -7,11 +7,11 @@ import pytest
 from tests.peers import torch
 from workbench.base.errors import WorkbenchError
 from workbench.bench import training as text
-from workbench.bench.models import MODELS, WIDE_MODELS, Model, TorchLibrary, block, mlp, step_of
+from workbench.bench.models import MODELS, WIDE_MODELS, BenchModel, TorchLibrary, block, mlp, step_of
 from workbench.bench.training import TrainingMeasurement, TrainingRow, memory_of, peers_named
 from workbench.cli.command import main
 
-SMALL = Model("small", (3, 5), mlp(5, 7, 10))
+SMALL = BenchModel("small", (3, 5), mlp(5, 7, 10))
 
 
 def test_a_step_trains_and_its_memory_is_what_is_planned() -> None:

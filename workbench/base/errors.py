@@ -30,6 +30,7 @@ from typing import Any, Self
 #     +-- GradientError         ask for a gradient that exists           (also a RuntimeError)
 #     +-- OptimizerError        other arguments, or gradients first      (also a RuntimeError)
 #     +-- JitError              call the captured function as it was     (also a RuntimeError)
+#     +-- ModelError            another model, or inputs that fit it     (also a RuntimeError)
 #     +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
 #     +-- RegisterError         register it otherwise                    (also a ValueError)
 #     +-- ParseError            fix the text at the line named           (also a ValueError)
@@ -139,6 +140,10 @@ class OptimizerError(WorkbenchError, RuntimeError):
 
 class JitError(WorkbenchError, RuntimeError):
     """A function cannot be captured, or not replayed with these inputs."""
+
+
+class ModelError(WorkbenchError, RuntimeError):
+    """A model from outside cannot be read, or not computed, or its inputs do not fit."""
 
 
 class VerifyError(WorkbenchError, ValueError):

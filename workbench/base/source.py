@@ -16,6 +16,8 @@ import os
 import site
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType, FrameType
@@ -75,7 +77,7 @@ class Derivation:
         node: Any,
         calls: Calls,
         sources: tuple[Derivation, ...] = (),
-        owner: ref[Any] | None = None,
+        owner: Callable[[], Any] | None = None,
         method: str = "",
     ):
         self._node = ref(node)
@@ -108,6 +110,49 @@ def derived(node: Any, sources: list[Derivation | None]) -> Derivation:
             call_stack = source.calls
             break
     return Derivation(node, call_stack, parents, owner, method)
+
+
+class NamedModule:
+    """A module of a model from outside, which has no object of this package; its `path`."""
+
+    def __init__(self, path: str):
+        self.path = path
+
+
+class Attribution(NamedTuple):
+    """Who makes the values of an imported model: its framework's record of `calls`, the module
+    (`owner` returns it), and the operator."""
+
+    calls: Calls
+    owner: Callable[[], Any]
+    method: str
+
+
+_attribution: ContextVar[Attribution | None] = ContextVar("attribution", default=None)
+
+
+@contextmanager
+def attributed(attribution: Attribution) -> Iterator[None]:
+    """While this is active, values have this attribution instead of the frames on the stack."""
+    token = _attribution.set(attribution)
+    try:
+        yield
+    finally:
+        _attribution.reset(token)
+
+
+def frame_at(file: str, line: int, function: str) -> Call:
+    """Return a call of which only the place is known: a frame of a code object at that line."""
+    return _code_at(file, line, function), 0, _cell(file) if _kind(file) == _CELL else None
+
+
+@cache
+def _code_at(file: str, line: int, function: str) -> CodeType:
+    code = _NO_CODE.replace(co_filename=file, co_firstlineno=line, co_name=function)
+    return code.replace(co_qualname=function)
+
+
+_NO_CODE = compile("0", "", "exec")
 
 
 def derivations_below(roots: Iterable[Derivation]) -> Iterator[Derivation]:
@@ -169,9 +214,12 @@ def calls() -> Calls:
     return calls_with_owner()[0]
 
 
-def calls_with_owner() -> tuple[Calls, ref[Any] | None, str]:
+def calls_with_owner() -> tuple[Calls, Callable[[], Any] | None, str]:
     """Return `calls()`; the owner: the `self` of the innermost frame of the user or of a layer that
     has one; and the name of the library function that the innermost of these frames called."""
+    made_by = _attribution.get()
+    if made_by is not None:
+        return made_by
     frames: list[Call] = []
     owner: ref[Any] | None = None
     inside: CodeType | None = None

@@ -42,7 +42,7 @@ class Library(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class BenchModel:
     """A model and the shape of its data. With `words` the data are indexes below that number.
 
     The loss is the cross entropy of 10 classes, or without `has_classes` the mean square of the
@@ -206,28 +206,28 @@ def batch_norms(library: Library) -> tuple[Forward, list[Any]]:
     return forward, [*convs, *norms, last]
 
 
-MODELS: dict[str, Model] = {
+MODELS: dict[str, BenchModel] = {
     model.name: model
     for model in (
-        Model("mlp", (128, 784), mlp(784, 512, 512, 10)),
-        Model("digits", (128, 1, 8, 8), digits),
-        Model("block", (4, 256, WIDTH), block, has_classes=False),
+        BenchModel("mlp", (128, 784), mlp(784, 512, 512, 10)),
+        BenchModel("digits", (128, 1, 8, 8), digits),
+        BenchModel("block", (4, 256, WIDTH), block, has_classes=False),
     )
 }
 """The models with goals."""
-WIDE_MODELS: dict[str, Model] = {
+WIDE_MODELS: dict[str, BenchModel] = {
     model.name: model
     for model in (
-        Model("odd mlp", (37, 131), mlp(131, 257, 97, 10)),
-        Model("stride 2", (16, 3, 33, 33), strided),
-        Model("groups", (8, 16, 28, 28), grouped),
-        Model("one image", (1, 3, 64, 64), images),
-        Model("images", (8, 3, 64, 64), images),
-        Model("softmax", (512, 768), norm_softmax, has_classes=False),
-        Model("embedding", (32, 100), embedding, words=5000),
-        Model("lstm", (32, 4, 64), lstm),
-        Model("residual", (8, 32, 28, 28), residual),
-        Model("batch norm", (64, 1, 14, 14), batch_norms),
+        BenchModel("odd mlp", (37, 131), mlp(131, 257, 97, 10)),
+        BenchModel("stride 2", (16, 3, 33, 33), strided),
+        BenchModel("groups", (8, 16, 28, 28), grouped),
+        BenchModel("one image", (1, 3, 64, 64), images),
+        BenchModel("images", (8, 3, 64, 64), images),
+        BenchModel("softmax", (512, 768), norm_softmax, has_classes=False),
+        BenchModel("embedding", (32, 100), embedding, words=5000),
+        BenchModel("lstm", (32, 4, 64), lstm),
+        BenchModel("residual", (8, 32, 28, 28), residual),
+        BenchModel("batch norm", (64, 1, 14, 14), batch_norms),
     )
 }
 """Models of more shapes, which find slow cases sooner."""
@@ -241,7 +241,7 @@ Step = Callable[[], float]
 RATE = 1e-3
 
 
-def step_of(library: str, model: Model) -> tuple[Step, Callable[[], int | None]]:
+def step_of(library: str, model: BenchModel) -> tuple[Step, Callable[[], int | None]]:
     """Return the step of `model` in a library by its name (a row of `PEERS`), and a function that
     returns the number of kernels of the last step (None: unknown)."""
     if library.startswith("torch"):
@@ -283,7 +283,7 @@ class TorchLibrary:
         return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-def _tensor_step(library: str, model: Model) -> tuple[Step, Callable[[], int | None]]:
+def _tensor_step(library: str, model: BenchModel) -> tuple[Step, Callable[[], int | None]]:
     module = import_module(library)
     parameters = import_module(f"{library}.nn.state").get_parameters
     optim = import_module(f"{library}.nn.optim")
@@ -311,7 +311,7 @@ def _tensor_step(library: str, model: Model) -> tuple[Step, Callable[[], int | N
     return step, lambda: int(counters.kernel_count)
 
 
-def _torch_step(model: Model, is_compiled: bool) -> Step:
+def _torch_step(model: BenchModel, is_compiled: bool) -> Step:
     torch = import_module("torch")
     functional = import_module("torch.nn.functional")
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))

@@ -22,7 +22,7 @@ from workbench.backends.device import Device
 from workbench.backends.memory import Block, Buffer, BufferPool, Lease, size_class
 from workbench.base.child_process import NO_LIMIT_S
 from workbench.base.errors import WorkbenchError
-from workbench.bench.models import MODELS, WIDE_MODELS, Model, Step, step_of
+from workbench.bench.models import MODELS, WIDE_MODELS, BenchModel, Step, step_of
 from workbench.bench.peers import OURS, PEERS, Peer, PeerProcess
 from workbench.bench.report import geometric_mean
 from workbench.execution import replay
@@ -39,7 +39,7 @@ STEPS = 5
 """Steps of a measurement: two that are planned anew, then replays."""
 
 
-def memory_of(library: str, model: Model) -> dict[str, int]:
+def memory_of(library: str, model: BenchModel) -> dict[str, int]:
     """Return bytes by name: "held" after the steps, and the "peak" of the last one (torch: of all).
     Ours has also the peak of the "first" step, and the "planned" one of a replay: the bytes of its
     inputs and state, and the peak of its plan. {} for other libraries."""
@@ -48,7 +48,7 @@ def memory_of(library: str, model: Model) -> dict[str, int]:
     return _of_workbench(model) if library == "workbench" else {}
 
 
-def _of_torch(model: Model) -> dict[str, int]:
+def _of_torch(model: BenchModel) -> dict[str, int]:
     profiler = import_module("torch.profiler")
     with profiler.profile(
         activities=[profiler.ProfilerActivity.CPU], profile_memory=True
@@ -66,7 +66,7 @@ def _of_torch(model: Model) -> dict[str, int]:
     return {"held": size, "peak": peak}
 
 
-def _of_workbench(model: Model) -> dict[str, int]:
+def _of_workbench(model: BenchModel) -> dict[str, int]:
     pool = Device[Device.DEFAULT].memory.pool
     gc.collect()
     before = pool.used_bytes
@@ -195,7 +195,7 @@ def peers_named(names: Iterable[str] | None) -> list[Peer]:
 
 
 def compare(
-    models: Iterable[Model], peers: Sequence[Peer], threads: int, budget_s: float
+    models: Iterable[BenchModel], peers: Sequence[Peer], threads: int, budget_s: float
 ) -> Iterator[TrainingRow]:
     """Yield a row for each model as soon as it is measured.
 
@@ -209,7 +209,7 @@ def compare(
 
 
 def _row(
-    model: Model, libraries: Sequence[Peer], threads: int, cache: str, budget_s: float
+    model: BenchModel, libraries: Sequence[Peer], threads: int, cache: str, budget_s: float
 ) -> TrainingRow:
     absent: list[str] = []
     with ExitStack() as stack:
@@ -238,7 +238,7 @@ def _row(
 
 
 def _started(
-    peer: Peer, model: Model, threads: int, cache: str
+    peer: Peer, model: BenchModel, threads: int, cache: str
 ) -> tuple[PeerProcess, dict[str, Any]]:
     """Return a process that has taken its first steps, and their part of the measurement.
 
@@ -264,7 +264,7 @@ def _absence(peer: Peer, error: WorkbenchError) -> str:
     return f"{peer.name} cannot run here: {error.because} ({peer.how_to_get})"
 
 
-def _memory(peer: Peer, model: Model, threads: int, cache: str) -> dict[str, int]:
+def _memory(peer: Peer, model: BenchModel, threads: int, cache: str) -> dict[str, int]:
     """Return the `memory_of` a model in a process of its own; {} where that fails."""
     with PeerProcess(peer, threads, cache) as worker:
         try:

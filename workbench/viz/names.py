@@ -20,7 +20,15 @@ from types import FrameType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import ref
 
-from workbench.base.source import LAYERS, MOST_FRAMES, Calls, Derivation, ModuleCall, is_users
+from workbench.base.source import (
+    LAYERS,
+    MOST_FRAMES,
+    Calls,
+    Derivation,
+    ModuleCall,
+    NamedModule,
+    is_users,
+)
 from workbench.execution.memory_plan import with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -193,6 +201,8 @@ def module_call(derivation: Derivation, paths: ModulePaths, viewer: Calls) -> Mo
     entry = None if value is None else paths.get(id(value))
     if entry is not None and entry.object() is value:
         path = entry.path
+    elif isinstance(value, NamedModule):
+        path = value.path
     elif value is not None:
         path = type(value).__name__
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from types import NoneType
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from workbench.base.target import Target
 from workbench.base.terminal import register
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
+from workbench.models.door import is_source, load_model
+from workbench.models.model import Model
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
 from workbench.viz import formatters
@@ -32,14 +35,16 @@ from workbench.viz.session.show import LivePage
 
 
 def explore(
-    *tensors: Tensor,
+    *source: Any,
     show: str = "",
     without: tuple[str, ...] = (),
     ask: str = "",
     device: str = "",
     target: str | Target = "",
 ) -> Exploration:
-    """Return the Exploration of `tensors`: the kernels that would compute them, and why.
+    """Return the Exploration of tensors: the kernels that would compute them, and why. Or that of
+    a `source` from outside with its inputs, `explore(module, x)`: of the kernels of a
+    torch.nn.Module, an exported program, or a Model that `load_model` returned.
 
     It computes nothing. As the last line of a notebook cell it is the workbench. `show` names one
     pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory", "gpu",
@@ -59,6 +64,7 @@ def explore(
     Errors: WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
     rule or a question that does not exist; DeviceError for a device or a machine that does not.
     """
+    tensors, named_by_model = _expressions(source)
     _check(tensors)
     is_layout = isinstance(show, str) and show in modes() and show not in panes()
     layout = show if is_layout else ""
@@ -70,7 +76,7 @@ def explore(
     require(target, (str, Target, NoneType), "explore: target", '"H100"')
     page = registered_page()
     named = Device.on_machine(device, target) if device or target else ""
-    viewer = Viewer(calls(), _names_below(tensors), module_paths())
+    viewer = Viewer(calls(), _names_below(tensors, named_by_model), module_paths())
     off = _names(without)
     with fewer_collections():
         ex = exploration.of(
@@ -100,8 +106,19 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     return opened(path, registered_page())
 
 
-def _names_below(tensors: Sequence[Tensor]) -> Names:
-    named = list(variables(Tensor))
+def _expressions(source: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[tuple[str, Tensor]]]:
+    """Return the tensors to explore, with a model's names for its inputs, outputs and state."""
+    if not source or not (isinstance(source[0], Model) or is_source(source[0])):
+        return source, []
+    model = source[0] if isinstance(source[0], Model) else load_model(source[0])
+    graph, results = model.traced(source[1:], {})
+    outputs = zip([port.name for port in graph.outputs], results.outputs, strict=True)
+    named = [*model.state_dict().items(), *outputs]
+    return (*results.outputs, *results.written.values()), named
+
+
+def _names_below(tensors: Sequence[Tensor], more: Sequence[tuple[str, Tensor]]) -> Names:
+    named = [*variables(Tensor), *more]
     nodes = without_aliases([t.uop for t in (*tensors, *(t for _, t in named))])
     below, values = nodes[: len(tensors)], nodes[len(tensors) :]
     return names_of(below, zip((name for name, _ in named), values, strict=True))
@@ -183,6 +200,8 @@ def _is_of_torch(value: object) -> bool:
 def _torch_hint(value: object) -> str:
     if hasattr(value, "param_groups"):
         return f"an optimiser of workbench.nn.optim: {_TRAINING}"
+    if isinstance(value, type):
+        return "an instance of it with its inputs: explore(C(), x)"
     if hasattr(value, "state_dict"):
         return (
             "the same layers of workbench.nn, with load_state_dict(model, module.state_dict()):"

@@ -1,0 +1,50 @@
+"""The one door for models from outside: which importer reads a source."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from workbench.base.errors import ModelError, kind_of
+from workbench.models.model import Model, ModelSource
+
+
+def load_model(source: object, *examples: object) -> Model:
+    """Return a source as a Model: a torch.nn.Module, or a program of torch.export.
+
+    `examples` are inputs for which its graph is read at once; without them it is read at the first
+    call.
+
+    Errors: ModelError for a source of another kind, and for one that its framework cannot export.
+    """
+    opener = _opener(source)
+    if opener is None:
+        what = f"cannot read {kind_of(source)} as a model"
+        because = "it must be a torch.nn.Module, or what torch.export.export returned"
+        raise ModelError(what, because, "load_model(module, x)")
+    model = Model(opener(source))
+    if examples:
+        model.traced(examples, {})
+    return model
+
+
+def is_source(value: object) -> bool:
+    """Whether `load_model` takes a value."""
+    return _opener(value) is not None
+
+
+def _opener(value: object) -> Callable[[Any], ModelSource] | None:
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and _is_of_torch(value, torch):
+        from workbench.models.torch.exported import TorchSource
+
+        return TorchSource
+    return None
+
+
+def _is_of_torch(value: object, torch: Any) -> bool:
+    export = sys.modules.get("torch.export")
+    if isinstance(value, torch.nn.Module):
+        return True
+    return export is not None and isinstance(value, export.ExportedProgram)

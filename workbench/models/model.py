@@ -1,0 +1,168 @@
+"""`Model`: a network from outside, as a callable over arrays, with its names for everything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from workbench.base.dtypes import DType
+from workbench.base.errors import plural
+from workbench.tensor.tensor import Tensor
+
+
+class Port(NamedTuple):
+    """An input, an output or a parameter of a model."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorUse:
+    """How often a model uses an operator of its framework, and where first. `refused` says why it
+    cannot be computed here; "" if it can."""
+
+    name: str
+    count: int
+    where: str
+    refused: str = ""
+
+
+class ModelResults(NamedTuple):
+    """What a run of a graph makes: its `outputs`, and the values that it writes to the model's
+    state, by name (running means in training)."""
+
+    outputs: tuple[Tensor, ...]
+    written: Mapping[str, Tensor]
+
+
+class Graph(Protocol):
+    """A model for inputs of certain shapes."""
+
+    @property
+    def inputs(self) -> tuple[Port, ...]: ...
+    @property
+    def outputs(self) -> tuple[Port, ...]: ...
+    @property
+    def operators(self) -> tuple[OperatorUse, ...]: ...
+
+    def run(self, inputs: Sequence[Tensor]) -> ModelResults:
+        """Return the expressions of what the model computes; nothing is computed."""
+        ...
+
+    def structured(self, outputs: Sequence[Tensor]) -> Any:
+        """Return the outputs in the structure of the source: a tensor, a tuple, a dict."""
+        ...
+
+
+class ModelSource(Protocol):
+    """A network as its framework has it, with the tensors of its state by their names there."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def state(self) -> Mapping[str, Tensor]: ...
+    @property
+    def parameter_names(self) -> Sequence[str]: ...
+
+    def bound(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> BoundInputs:
+        """Return arguments as the source takes them."""
+        ...
+
+    def graph(self, call: BoundInputs) -> Graph: ...
+
+
+class BoundInputs(NamedTuple):
+    """The arguments of a call: `tensors` in order, and a `key` that is equal for calls that one
+    graph serves."""
+
+    tensors: tuple[Tensor, ...]
+    key: object
+    arguments: Any
+
+
+class Model:
+    """A network from outside: a callable over arrays of numpy and torch, and Tensors.
+
+    It returns Tensors (one, or the structure that the source returns), which are computed when
+    their values are read. A graph is read from the source for each set of shapes. Values that the
+    source writes to its state, such as running means, are written in the memory that it shares
+    with the source.
+    """
+
+    def __init__(self, source: ModelSource):
+        self._source = source
+        self._graphs: dict[object, Graph] = {}
+        self._latest: Graph | None = None
+
+    def __call__(self, *arguments: object, **options: object) -> Any:
+        graph, results = self.traced(arguments, options)
+        if results.written:  # they are in the source's memory when the call returns
+            states = [self._source.state[n].assign(v) for n, v in results.written.items()]
+            states[0].realize(*states[1:], *results.outputs)
+        return graph.structured(results.outputs)
+
+    def traced(
+        self, arguments: tuple[object, ...], options: Mapping[str, object]
+    ) -> tuple[Graph, ModelResults]:
+        """Return the graph for these arguments, and the expressions of all that it computes."""
+        call = self._source.bound(arguments, options)
+        graph = self._graphs.get(call.key)
+        if graph is None:
+            graph = self._graphs[call.key] = self._source.graph(call)
+        self._latest = graph
+        return graph, graph.run(call.tensors)
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The inputs of the latest call, or of the examples; () before there is one."""
+        return () if self._latest is None else self._latest.inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The outputs of the latest call, or of the examples; () before there is one."""
+        return () if self._latest is None else self._latest.outputs
+
+    @property
+    def operators(self) -> tuple[OperatorUse, ...]:
+        """The operators of the framework that the model uses, refused ones first."""
+        return () if self._latest is None else self._latest.operators
+
+    @property
+    def parameters(self) -> tuple[Port, ...]:
+        """The trained parameters, by the names that the source has for them."""
+        state = self._source.state
+        return tuple(Port(n, state[n].shape, state[n].dtype) for n in self._source.parameter_names)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the parameters and buffers by name, on the memory of the source where the device
+        can share it."""
+        return dict(self._source.state)
+
+    def __repr__(self) -> str:
+        state, names = self._source.state, self._source.parameter_names
+        elements = sum(state[n].numel() for n in names)
+        parameters = plural(len(names), "parameter")
+        lines = [f"Model of {self._source.name}: {parameters}, {elements:,} elements"]
+        for label, ports in (("in", self.inputs), ("out", self.outputs)):
+            lines += [f"  {label:4}{port}" for port in ports]
+        for use in self.operators:
+            refused = f"  refused: {use.refused} ({use.where})" if use.refused else ""
+            lines.append(f"  {use.count:4} x {use.name}{refused}")
+        return "\n".join(lines)
+
+
+def counted(uses: Iterable[tuple[str, str, str]]) -> tuple[OperatorUse, ...]:
+    """Return a row for each operator, refused ones first, then the most frequent, of its uses
+    (name, where, why it is refused)."""
+    listed = list(uses)
+    counts = Counter(name for name, _, _ in listed)
+    first = {name: (where, refused) for name, where, refused in reversed(listed)}
+    rows = [OperatorUse(name, n, *first[name]) for name, n in counts.most_common()]
+    return tuple(sorted(rows, key=lambda row: not row.refused))

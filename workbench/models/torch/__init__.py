@@ -1,0 +1,1 @@
+"""PyTorch: exported programs of ATen operators, computed by functions over Tensors."""

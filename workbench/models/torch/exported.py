@@ -1,0 +1,127 @@
+"""PyTorch modules as sources: exported for the shapes of their inputs, on their own memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.base.errors import ModelError
+from workbench.models.model import BoundInputs
+from workbench.models.torch.graph import ExportedGraph
+from workbench.models.torch.values import from_torch, torch_dtype
+from workbench.tensor.tensor import Tensor
+
+
+class TorchSource:
+    """A torch.nn.Module, or a program that torch.export.export returned."""
+
+    def __init__(self, source: Any):
+        import torch
+
+        self._module: Any = source if isinstance(source, torch.nn.Module) else None
+        self._program = None if self._module is not None else source
+        self.name = type(source).__name__
+        self.state: dict[str, Tensor] = {}
+        self.parameter_names: Sequence[str] = ()
+        if self._module is None:
+            self._take(source.state_dict)
+            self.parameter_names = list(source.graph_signature.parameters)
+        else:
+            self._take(dict(source.named_parameters(remove_duplicate=False)))
+            self._take(dict(source.named_buffers(remove_duplicate=False)))
+            self.parameter_names = [name for name, _ in source.named_parameters()]
+
+    def bound(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> BoundInputs:
+        """Return the arguments with their tensors, in PyTorch's order of nested structures."""
+        from torch.utils import _pytree
+
+        leaves, structure = _pytree.tree_flatten((arguments, dict(options)))
+        leaves = [_leaf(leaf) for leaf in leaves]
+        tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor))
+        key = tuple((t.shape, t.dtype) if isinstance(t, Tensor) else _constant(t) for t in leaves)
+        training = None if self._module is None else _modes(self._module)
+        return BoundInputs(tensors, (key, str(structure), training), (leaves, structure))
+
+    def graph(self, call: BoundInputs) -> ExportedGraph:
+        """Return the graph for arguments like those of `call`.
+
+        Errors: ModelError where PyTorch cannot export the module, or the arguments are not those of
+        the exported program.
+        """
+        import torch
+        from torch.utils import _pytree
+
+        leaves, structure = call.arguments
+        examples = [_example(leaf) for leaf in leaves]
+        arguments, options = _pytree.tree_unflatten(examples, structure)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are about PyTorch's own code
+            program = self._program
+            if program is None:
+                try:
+                    program = torch.export.export(self._module, arguments, options, strict=False)
+                except Exception as error:
+                    what = f"torch.export cannot export {self.name}"
+                    raise ModelError(what, str(error)) from error
+            program = program.run_decompositions(_decompositions())
+        self._take(program.constants)
+        graph = ExportedGraph(program, self.state)
+        self._check(graph, call)
+        return graph
+
+    def _take(self, values: Mapping[str, Any]) -> None:
+        import torch
+
+        for name, value in values.items():
+            if isinstance(value, torch.Tensor) and name not in self.state:
+                self.state[name] = from_torch(value)
+
+    def _check(self, graph: ExportedGraph, call: BoundInputs) -> None:
+        given = [(t.shape, t.dtype) for t in call.tensors]
+        wanted = [(port.shape, port.dtype) for port in graph.inputs]
+        if given != wanted:
+            has = ", ".join(f"{t.dtype}{list(t.shape)}" for t in call.tensors) or "none"
+            takes = ", ".join(map(str, graph.inputs)) or "no tensors"
+            raise ModelError(f"{self.name} does not take these inputs: {has}", f"it takes {takes}")
+
+
+def _leaf(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return from_torch(value)
+    return Tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def _constant(value: Any) -> object:
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return type(value), value
+
+
+def _modes(module: Any) -> tuple[bool, ...]:
+    return tuple(each.training for each in module.modules())
+
+
+def _example(leaf: Any) -> Any:
+    import torch
+
+    if not isinstance(leaf, Tensor):
+        return leaf
+    return torch.zeros(leaf.shape, dtype=torch_dtype(leaf.dtype))
+
+
+def _decompositions() -> Any:
+    """Return PyTorch's decompositions into core operators, without those of operators that the
+    table has as they are: attention stays one."""
+    import torch
+
+    table: Any = torch.export.default_decompositions()
+    for kept in (torch.ops.aten.scaled_dot_product_attention.default,):
+        table.pop(kept, None)
+    return table
