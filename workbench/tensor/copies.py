@@ -1,21 +1,16 @@
-"""Copies of tensors, which share memory and leaves as the originals do; numpy's functions.
+"""Copies of tensors, which share memory and leaves as the originals do.
 
 Deep copies of several tensors, as of a model, are related as the originals are: a write to a copy
 changes the copies of its views, and gradients flow to the copies of leaves. Tensors that are
 pickled together share memory as before, but each has a graph of its own: no gradient flows from one
 to another. `memo` is the argument of `__deepcopy__`.
-
-Sections: Copies of tensors that keep shared memory and shared leaves shared; numpy's functions
-on a Tensor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Self
 
-from workbench.base.errors import DTypeError
 from workbench.ir.gradient.occurrences import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -23,11 +18,7 @@ from workbench.pickles import pickled, reference, referred
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import detached, leaf_node, leaf_of, leaves_below, number_of
 from workbench.tensor.base import Base, canonical
-from workbench.tensor.operands.arguments import dtype_error
 from workbench.tensor.versions import Step, VersionedMemory, moved_by, op_and_arg, rebased, steps_to
-
-# --------------------------------------------------------------------------------------------------
-# Copies of tensors that keep shared memory and shared leaves shared.
 
 Memo = dict[Any, Any]
 Steps = tuple[Step, ...]
@@ -181,102 +172,3 @@ def _moved_by(steps: Steps, whole: UOp) -> UOp:
     for step in steps:
         whole = moved_by(step, whole)
     return whole
-
-
-# --------------------------------------------------------------------------------------------------
-# numpy's functions on a Tensor: operators return a Tensor, other ufuncs are refused with a remedy,
-# and other functions mostly compute the values.
-#
-# Source: numpy enhancement proposals 13 (`__array_ufunc__`) and 18 (`__array_function__`).
-
-OPERATORS = {
-    "add": ("__add__", "__radd__"),
-    "subtract": ("__sub__", "__rsub__"),
-    "multiply": ("__mul__", "__rmul__"),
-    "divide": ("__truediv__", "__rtruediv__"),
-    "floor_divide": ("__floordiv__", "__rfloordiv__"),
-    "remainder": ("__mod__", "__rmod__"),
-    "power": ("__pow__", "__rpow__"),
-    "matmul": ("__matmul__", "__rmatmul__"),
-    "bitwise_and": ("__and__", "__rand__"),
-    "bitwise_or": ("__or__", "__ror__"),
-    "bitwise_xor": ("__xor__", "__rxor__"),
-    "left_shift": ("__lshift__", "__rlshift__"),
-    "right_shift": ("__rshift__", "__rrshift__"),
-    "less": ("__lt__", "__gt__"),
-    "less_equal": ("__le__", "__ge__"),
-    "greater": ("__gt__", "__lt__"),
-    "greater_equal": ("__ge__", "__le__"),
-    "equal": ("__eq__", "__eq__"),
-    "not_equal": ("__ne__", "__ne__"),
-    "negative": ("__neg__",),
-    "positive": ("__pos__",),
-    "absolute": ("abs",),
-    "invert": ("__invert__",),
-}
-"""The methods of numpy's operators: for a Tensor on the left, and on the right."""
-
-METHODS = {
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
-    "logical_not": "logical_not",
-    "concatenate": "cat",
-    "rint": "round",
-    "amax": "max",
-    "amin": "min",
-}
-"""Methods of a Tensor, by the different names of numpy's functions."""
-
-
-def apply_ufunc(
-    owner: Any, ufunc: Any, method: str, operands: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
-    """Return the result of a numpy operator on an array and a tensor, as of `array + tensor`.
-
-    Errors: DTypeError for any other ufunc, with the method of the tensor as the remedy.
-    """
-    names = OPERATORS.get(ufunc.__name__)
-    written = keywords.pop("out", None)  # of `array += tensor`, which then names the tensor
-    in_place = written is not None and len(written) == 1 and written[0] is operands[0]
-    if names and method == "__call__" and not keywords and (written is None or in_place):
-        kind = type(owner)
-        place = 0 if len(operands) == 1 or isinstance(operands[0], kind) else 1
-        if place < len(names):
-            result = getattr(kind, names[place])(
-                operands[place], *(operands[:place] or operands[1:])
-            )
-            if result is not NotImplemented:
-                return result
-    raise refusal(owner, f"np.{ufunc.__name__}", "it computes on arrays in memory")
-
-
-def apply_function(
-    owner: Any, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
-    """Return the result of a numpy function on tensors: most functions read their values.
-
-    Errors: DTypeError for a function that calls a method with arguments that Tensor's lacks.
-    """
-    try:
-        return function._implementation(*args, **keywords)  # type: ignore[attr-defined]
-    except TypeError as error:
-        if isinstance(error, DTypeError):
-            raise
-        because = "it calls the tensor's method with arguments that this does not take"
-        raise refusal(owner, f"np.{function.__name__}", because) from error
-
-
-def refusal(owner: Any, what: str, because: str) -> DTypeError:
-    """Return the error of a numpy function that takes no tensor, with the method to use."""
-    name = what.removeprefix("np.")
-    method = METHODS.get(name, name)
-    hint = f"{what}(t.numpy()), which computes the values"
-    if hasattr(type(owner), method):
-        hint = f"t.{method}(..), which is a Tensor; or {hint}"
-    return dtype_error(
-        f"{what} does not take a Tensor", f"{because}, and a Tensor is an expression", hint
-    )

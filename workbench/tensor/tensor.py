@@ -37,7 +37,7 @@ from workbench.tensor.autograd.autograd import Autograd
 from workbench.tensor.autograd.leaves import TensorClass, leads_to_leaf, plain_value
 from workbench.tensor.autograd.origins import note_origins
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
-from workbench.tensor.copies import Copies, apply_function, apply_ufunc
+from workbench.tensor.copies import Copies
 from workbench.tensor.creation.creation import Likes
 from workbench.tensor.creation.sampling import Sampling
 from workbench.tensor.custom.custom_kernel import CustomKernels
@@ -47,6 +47,7 @@ from workbench.tensor.elementwise.comparison import Casts, Closeness, Comparison
 from workbench.tensor.elementwise.functions import Functions, Pairs
 from workbench.tensor.files import check_readable, computing_device, is_file
 from workbench.tensor.interop import Interop
+from workbench.tensor.lazily import refuse_to_compute
 from workbench.tensor.linalg import SVD, NewtonSchulz
 from workbench.tensor.losses import BinaryLosses, ClassLosses
 from workbench.tensor.movement.joining import Joining, Repetition
@@ -54,6 +55,7 @@ from workbench.tensor.movement.movement import Movement, reshaped
 from workbench.tensor.movement.padding import Interpolation, Padding
 from workbench.tensor.movement.rearrange import Rearrange, Scatter
 from workbench.tensor.movement.windows import Diagonals
+from workbench.tensor.numpy.dispatch import apply_function, apply_ufunc
 from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, short, where
 from workbench.tensor.operands.axes import checked_opts, one_axis
 from workbench.tensor.reductions.convolution import TransposedConvolution
@@ -112,6 +114,7 @@ class Tensor(
 
     def _results(self, *others: Tensor) -> list[UOp]:
         """Compute this tensor and `others`, and return their values in memory."""
+        refuse_to_compute("a Tensor is computed")
         with running:
             return self._computed(*others)
 
@@ -198,12 +201,13 @@ class Tensor(
             raise AttributeError(f"a Tensor has no attribute {name!r}{question}")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """numpy leaves `array + tensor` to the tensor."""
-        return apply_ufunc(self, ufunc, method, inputs, keywords)
+        """Return the Tensor of `np.exp(tensor)`, and of `array + tensor`."""
+        return apply_ufunc(ufunc, method, inputs, keywords)
 
     def __array_function__(
         self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        """Return the Tensor of `np.mean(tensor)`, or what numpy makes of the values."""
         return apply_function(self, func, args, kwargs)
 
     def tolist(self) -> Any:

@@ -1,0 +1,34 @@
+"""Blocks of code in which no tensor is computed: what needs values is refused, with the line."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextvars import ContextVar
+
+from workbench.base.interrupts import scope
+from workbench.tensor.operands.arguments import dtype_error
+
+_function: ContextVar[str] = ContextVar("computing nothing", default="")
+
+
+@scope
+def computing_nothing(function: str) -> Generator[None, None, None]:
+    """Refuse, in the block, what would compute a tensor; `function` names what runs in it."""
+    token = _function.set(function)
+    try:
+        yield
+    finally:
+        _function.reset(token)
+
+
+def refuse_to_compute(what: str, because: str = "") -> None:
+    """Raise DTypeError inside of a `computing_nothing` block."""
+    function = _function.get()
+    if not function:
+        return
+    reason = f"{because}; " if because else ""
+    raise dtype_error(
+        f"{what} in {function}",
+        f"{reason}explore runs {function} over expressions, and computes nothing",
+        "np.where for a choice by value; or compute the value before, as an argument",
+    )

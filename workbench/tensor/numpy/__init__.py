@@ -1,0 +1,1 @@
+"""numpy's ufuncs and functions over Tensors, and the array API standard."""
