@@ -17,7 +17,6 @@ from workbench.tensor.numpy.promotion import (
     kind_of_dtype,
     weak,
 )
-from workbench.tensor.numpy.ufuncs import call
 from workbench.tensor.operands.axes import many_axes
 
 
@@ -90,7 +89,7 @@ def tri(N: int, M: Any = None, k: int = 0, dtype: Any = float, beside: T = None)
     return as_tensor(np.tri(N, M, k, kind_of_dtype(dtype).numpy), beside)
 
 
-@row("array", "asarray", "asanyarray", "ascontiguousarray", "require")
+@row("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require")
 def array(object: Any = None, dtype: Any = None, *, beside: T, a: Any = None) -> T:
     value = a if object is None else object
     if isinstance(value, list | tuple) and first_tensor(value) is not None:
@@ -106,8 +105,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype:
              axis: int = 0, beside: T = None) -> T:  # fmt: skip
     kind = common_kind(start, stop, 1.0) if dtype is None else kind_of_dtype(dtype)
     wide = kind if kind.is_float else dtypes.float64
-    low, high = (call("add", each, 0.0).cast(wide) for each in (as_tensor(start, beside),
-                                                               as_tensor(stop, beside)))  # fmt: skip
+    low, high = (as_tensor(each, beside).cast(wide) for each in (start, stop))
     shape = np.broadcast_shapes(low.shape, high.shape)
     low, high = low.expand(shape).unsqueeze(0), high.expand(shape).unsqueeze(0)
     gaps = max(num - 1 if endpoint else num, 1)
@@ -116,7 +114,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype:
     if endpoint and num > 1:
         line = line[:-1].cat(high, dim=0)
     line = line if kind.is_float else line.floor()
-    order = [i for i in range(1, line.ndim)]
+    order = list(range(1, line.ndim))
     order.insert(axis if axis >= 0 else line.ndim + axis, 0)
     return line.cast(kind).permute(*order)
 
@@ -129,11 +127,6 @@ def copy(a: T) -> T:
 @row("astype")
 def astype(x: T, dtype: Any) -> T:
     return x.cast(kind_of_dtype(dtype))
-
-
-@row("asfortranarray")
-def asfortranarray(a: T, dtype: Any = None) -> T:
-    return a if dtype is None else a.cast(kind_of_dtype(dtype))
 
 
 # questions that need no values

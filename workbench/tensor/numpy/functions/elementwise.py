@@ -138,14 +138,14 @@ def sinc(x: T) -> T:
 
 @row("angle")
 def angle(z: T, deg: bool = False) -> T:
-    turned = call("arctan2", 0.0 if z.dtype.is_float else np.float64(0.0), z)
+    turned = call("arctan2", 0, z)
     return call("degrees", turned) if deg else turned
 
 
 @row("polyval")
 def polyval(p: Any, x: Any, beside: T = None) -> T:
     p, x = as_tensor(p, beside), as_tensor(x, beside)
-    total = call("multiply", x, 0)
+    total = x.zeros_like()
     for i in range(p.shape[0]):
         total = call("add", call("multiply", total, x), p[i])
     return total

@@ -235,7 +235,8 @@ def _variance_of_numbers(a: T, axis: Any, kind: DType, ddof: float, keepdims: An
         return _variance(a, axis, kind, ddof, keepdims)
     wide, keep = _inner(kind), keeps(keepdims)
     middle = _total(_without_nan(a, 0), axis, True, wide) / _numbers(a, axis, True, wide)
-    squares = _without_nan((a.cast(wide) - middle).square(), 0)
+    squares = (a.cast(wide) - middle).square()
+    squares = a.isnan().where(type(a)(0.0, dtype=wide), squares)
     free = _numbers(a, axis, keep, wide) - ddof
     result = _total(squares, axis, keep, wide) / free
     return (free > 0).where(result, type(a)(math.nan, dtype=wide))

@@ -81,8 +81,9 @@ def _between(values: T, point: float, kind: Any) -> T:
     place = point * (count - 1)
     low = min(int(math.floor(place)), count - 1)
     high, share = min(low + 1, count - 1), place - low
-    first, second, last = (values[..., i].cast(kind) for i in (low, high, count - 1))
-    gap = second - first
+    first, second, last = (values[..., i] for i in (low, high, count - 1))
+    gap = (second - first).cast(kind)
+    first, second, last = (each.cast(kind) for each in (first, second, last))
     result = first + gap * share if share < 0.5 else second - gap * (1 - share)
     result = gap.eq(0).where(first, result)
     return last.isnan().where(last, result)
