@@ -34,6 +34,14 @@ def is_source(value: object) -> bool:
     return _opener(value) is not None
 
 
+def is_function(value: object) -> bool:
+    """Whether a value is a Python function over arrays, or an object that is called like one."""
+    if isinstance(value, type) or not callable(value):
+        return False
+    module = getattr(value, "__module__", None) or type(value).__module__
+    return str(module).partition(".")[0] != "torch"
+
+
 def _opener(value: object) -> Callable[[Any], ModelSource] | None:
     torch: Any = sys.modules.get("torch")
     if torch is not None and _is_of_torch(value, torch):

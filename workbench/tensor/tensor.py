@@ -317,6 +317,7 @@ class Tensor(
         return f"<Tensor {self.dtype} {self.shape} on {self.device}{state}>"
 
     def __bool__(self) -> bool:
+        refuse_to_compute("the truth of a Tensor decides what runs")
         raise dtype_error(
             "a tensor has no truth value",
             "it may have many elements, and none is computed yet",

@@ -293,7 +293,8 @@ CASES: dict[str, Case] = {
     "min_scalar_type": unary(1),
     "common_type": pair(dtypes=("int32", *FLOATS)),
     # elementwise
-    "where": of(lambda rng: (array(rng, (2, 3)), array(rng, (1, 3)), array(rng, (2, 1)))),
+    "where": of(lambda rng: (array(rng, (2, 3)), array(rng, (1, 3)),
+                             [array(rng, (2, 1)), 0.1, 3][integer(rng, 0, 3)])),
     "clip": of(_clip),
     "select": of(lambda rng: ([array(rng, (4,), ("bool",)), array(rng, (4,), ("bool",))],
                               [array(rng, (4,)), array(rng, (4,))])),

@@ -31,8 +31,9 @@ def as_tensor(value: Any, beside: Any) -> Any:
     """Return a Tensor of an array, a list or a number, on the device of the Tensor `beside` it."""
     if isinstance(value, Base):
         return value
-    if is_scalar(value):
-        return type(beside)(value)
+    if is_scalar(value):  # as numpy's array of it; the dtype of others comes by a cast
+        kind = dtypes.from_numpy(np.asarray(value).dtype)
+        return type(beside)(value, dtype=kind)
     return type(beside)(with_values(value), device=beside._device)
 
 

@@ -17,7 +17,8 @@ from workbench.base.target import Target
 from workbench.base.terminal import register
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
-from workbench.models.door import is_source, load_model
+from workbench.models.door import is_function, is_source, load_model
+from workbench.models.function import results_of
 from workbench.models.model import Model
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
@@ -44,7 +45,8 @@ def explore(
 ) -> Exploration:
     """Return the Exploration of tensors: the kernels that would compute them, and why. Or that of
     a `source` from outside with its inputs, `explore(module, x)`: of the kernels of a
-    torch.nn.Module, an exported program, or a Model that `load_model` returned.
+    torch.nn.Module, an exported program, or a Model that `load_model` returned; or of a Python
+    function over arrays, `explore(f, a, b)`, which runs once over Tensors of them.
 
     It computes nothing. As the last line of a notebook cell it is the workbench. `show` names one
     pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory", "gpu",
@@ -61,7 +63,8 @@ def explore(
     For such a machine times are predicted, and results of small kernels are emulated. A device
     that is not available stands for the first of its machines.
 
-    Errors: WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
+    Errors: ModelError for a function that returns no Tensors, DTypeError for one that needs values.
+    WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
     rule or a question that does not exist; DeviceError for a device or a machine that does not.
     """
     tensors, named_by_model = _expressions(source)
@@ -108,13 +111,16 @@ def load(path: str | os.PathLike[str]) -> Exploration:
 
 def _expressions(source: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[tuple[str, Tensor]]]:
     """Return the tensors to explore, with a model's names for its inputs, outputs and state."""
+    if source and is_function(source[0]) and not isinstance(source[0], Model):
+        results = results_of(source[0], source[1:])
+        return results.outputs, results.named
     if not source or not (isinstance(source[0], Model) or is_source(source[0])):
         return source, []
     model = source[0] if isinstance(source[0], Model) else load_model(source[0])
-    graph, results = model.traced(source[1:], {})
-    outputs = zip([port.name for port in graph.outputs], results.outputs, strict=True)
+    graph, traced = model.traced(source[1:], {})
+    outputs = zip([port.name for port in graph.outputs], traced.outputs, strict=True)
     named = [*model.state_dict().items(), *outputs]
-    return (*results.outputs, *results.written.values()), named
+    return (*traced.outputs, *traced.written.values()), named
 
 
 def _names_below(tensors: Sequence[Tensor], more: Sequence[tuple[str, Tensor]]) -> Names:

@@ -1,0 +1,124 @@
+"""A Python function over arrays, run once over Tensors: its results are what it computes.
+
+A TinyJit is one too: its function runs, and nothing is captured. Nothing is computed: arrays among the arguments become Tensors, also those inside of lists, tuples
+and dicts, and what needs values is refused, with the line that needs them. The Tensors have the
+names of the function's parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.base.context import Context
+from workbench.base.errors import ModelError, kind_of
+from workbench.tensor.lazily import computing_nothing
+from workbench.tensor.tensor import Tensor
+
+Named = list[tuple[str, Tensor]]
+
+
+class FunctionResults(NamedTuple):
+    """The Tensors that a function returns, and its inputs and results by their names."""
+
+    outputs: tuple[Tensor, ...]
+    named: Named
+
+
+def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> FunctionResults:
+    """Return what a function makes of arguments, as expressions.
+
+    Errors: ModelError for arguments that the function does not take, and for another result than a
+    Tensor, or a tuple, a list or a dict of them; DTypeError where the function needs values.
+    """
+    name = name_of(function)
+    inputs = _bound(function, name, arguments)
+    tensors = {key: over_tensors(value) for key, value in inputs.items()}
+    with computing_nothing(name), Context(JIT=0):
+        result = function(*tensors.values())
+    outputs = list(_outputs(result, "", name, result))
+    if not outputs:
+        raise _refused(name, result, result)
+    named = [pair for key, value in tensors.items() for pair in _tensors(value, key)]
+    named += [(key, tensor) for key, tensor in outputs if key.isidentifier()]
+    return FunctionResults(tuple(tensor for _, tensor in outputs), named)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return how a message names a function: "f", "the function" for a lambda."""
+    name = getattr(function, "__name__", "") or type(function).__name__
+    return name if name.isidentifier() else "the function"
+
+
+def over_tensors(value: Any) -> Any:
+    """Return an argument with Tensors in place of numpy's arrays."""
+    if isinstance(value, np.ndarray):
+        return Tensor(value)
+    if type(value) in (list, tuple):
+        return type(value)(over_tensors(part) for part in value)
+    if type(value) is dict:
+        return {key: over_tensors(part) for key, part in value.items()}
+    return value
+
+
+def _bound(
+    function: Callable[..., Any], name: str, arguments: Sequence[object]
+) -> dict[str, object]:
+    """Return arguments by the names of the function's parameters; those of `*rest` as rest[0]."""
+    try:
+        parameters = signature(function).parameters
+        bound = signature(function).bind(*arguments).arguments
+    except ValueError:  # a function of C states no names
+        return {f"x{place}": value for place, value in enumerate(arguments)}
+    except TypeError as error:
+        names = ", ".join(str(each) for each in signature(function).parameters.values())
+        called = name if name.isidentifier() else "f"
+        hint = f"explore({called}, {names})" if names else f"explore({called})"
+        raise ModelError(f"cannot call {name} with these inputs", str(error), hint) from None
+    inputs: dict[str, object] = {}
+    for key, value in bound.items():
+        if parameters[key].kind is Parameter.VAR_POSITIONAL:
+            inputs |= {f"{key}[{place}]": part for place, part in enumerate(value)}
+        else:
+            inputs[key] = value
+    return inputs
+
+
+def _tensors(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
+    """Yield the Tensors in an argument, with the text that names each."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif type(value) in (list, tuple):
+        for place, part in enumerate(value):
+            yield from _tensors(part, f"{name}[{place}]")
+    elif type(value) is dict:
+        for key, part in value.items():
+            yield from _tensors(part, f"{name}[{key!r}]")
+
+
+def _outputs(value: Any, key: str, name: str, whole: Any) -> Iterator[tuple[str, Tensor]]:
+    if isinstance(value, Tensor):
+        yield key, value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from _outputs(part, "", name, whole)
+    elif isinstance(value, dict):
+        for each, part in value.items():
+            yield from _outputs(part, str(each), name, whole)
+    else:
+        raise _refused(name, value, whole)
+
+
+def _refused(name: str, value: Any, whole: Any) -> ModelError:
+    what = f"cannot explore {name}: it returned {kind_of(whole)}"
+    if value is not whole:
+        what += f" with {kind_of(value)} in it"
+    elif isinstance(whole, tuple | list | dict):
+        what += " without a Tensor"
+    hint = "return a Tensor, or a tuple, a list or a dict of Tensors"
+    if isinstance(value, np.ndarray | np.generic):
+        hint = "numpy computed it from arrays alone: make what it is of an argument of the function"
+    return ModelError(what, "what is explored is the expression of a Tensor", hint)
