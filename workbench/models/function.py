@@ -1,8 +1,8 @@
 """A Python function over arrays, run once over Tensors: its results are what it computes.
 
-A TinyJit is one too: its function runs, and nothing is captured. Nothing is computed: arrays among the arguments become Tensors, also those inside of lists, tuples
-and dicts, and what needs values is refused, with the line that needs them. The Tensors have the
-names of the function's parameters.
+A TinyJit is one, too: its function runs, and nothing is captured. Nothing is computed: arrays among
+the arguments become Tensors, also those inside of lists, tuples and dicts, and what needs values is
+refused, with the line that needs them. The Tensors have the names of the function's parameters.
 """
 
 from __future__ import annotations

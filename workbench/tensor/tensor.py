@@ -55,7 +55,9 @@ from workbench.tensor.movement.movement import Movement, reshaped
 from workbench.tensor.movement.padding import Interpolation, Padding
 from workbench.tensor.movement.rearrange import Rearrange, Scatter
 from workbench.tensor.movement.windows import Diagonals
+from workbench.tensor.numpy import array_api
 from workbench.tensor.numpy.dispatch import apply_function, apply_ufunc
+from workbench.tensor.numpy.tensor_class import set_tensor_class
 from workbench.tensor.operands.arguments import dtype_error, flag, shape_error, short, where
 from workbench.tensor.operands.axes import checked_opts, one_axis
 from workbench.tensor.reductions.convolution import TransposedConvolution
@@ -210,6 +212,18 @@ class Tensor(
         """Return the Tensor of `np.mean(tensor)`, or what numpy makes of the values."""
         return apply_function(self, func, args, kwargs)
 
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Return the module with the functions of the array API standard.
+
+        Errors: DTypeError for a version of the standard that it does not have.
+        """
+        if api_version not in (None, *array_api.VERSIONS):
+            raise dtype_error(
+                f"there is no version {short(api_version)} of the array API",
+                f"the namespace has {', '.join(array_api.VERSIONS)}",
+            )
+        return array_api
+
     def tolist(self) -> Any:
         """Return the values as nested lists; a scalar as a Python number."""
         return self.numpy().tolist()
@@ -248,6 +262,12 @@ class Tensor(
                 tensor.requires_grad_(False)
             tensor.grad = None if self.grad is None else self.grad.to(name)
         return tensor
+
+    def to_device(self, device: str, /, *, stream: object = None) -> Self:
+        """Return `to(device)`. Also known as: the array API standard's to_device."""
+        if stream is not None:
+            raise dtype_error(f"to_device: stream={short(stream)}", "devices have one queue here")
+        return self.to(device)
 
     def clone(self, device: str | None = None) -> Self:
         """Return a tensor of the same value with memory of its own, on `device` (None: this
@@ -333,6 +353,9 @@ class Tensor(
     def __format__(self, spec: str) -> str:
         """Format the one element as a number: f"{loss:.3f}"; without a format, `repr`."""
         return format(self.item(), spec) if spec else repr(self)
+
+
+set_tensor_class(Tensor)
 
 
 def _realize_on(
