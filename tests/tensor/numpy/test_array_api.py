@@ -15,7 +15,7 @@ from workbench import Tensor
 from workbench.base.errors import DTypeError
 from workbench.tensor.numpy import array_api
 
-strict.set_array_api_strict_flags(api_version="2024.12")
+strict.set_array_api_strict_flags(api_version="2025.12")
 ABSENT = {
     "complex64": "no Tensor has complex numbers",
     "complex128": "no Tensor has complex numbers",

@@ -270,9 +270,9 @@ def can_cast(from_: Any, to: DType, /) -> Any:
 
 def finfo(type: Any, /) -> FloatInfo:
     kind = _dtype(type)
-    ends = np.finfo(kind.numpy)
-    numbers = (float(each) for each in (ends.eps, ends.max, ends.min, ends.smallest_normal))
-    return FloatInfo(kind.bits, *numbers, kind)
+    ends: Any = np.finfo(kind.numpy)  # type: ignore[type-var]
+    eps, greatest, least, normal = map(float, (ends.eps, ends.max, ends.min, ends.smallest_normal))
+    return FloatInfo(kind.bits, eps, greatest, least, normal, kind)
 
 
 def iinfo(type: Any, /) -> IntInfo:
@@ -312,7 +312,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def _dtype(value: Any) -> DType:
-    return value.dtype if isinstance(value, Base) else value  # type: ignore[return-value]
+    return value.dtype if isinstance(value, Base) else value
 
 
 # shapes
@@ -334,7 +334,7 @@ def concat(arrays: Sequence[T], /, *, axis: int | None = 0) -> T:
     return joining.concatenate(arrays, axis, beside=arrays[0])
 
 
-def expand_dims(x: T, /, *, axis: Any = 0) -> T:
+def expand_dims(x: T, /, axis: Any = 0) -> T:
     return movement.expand_dims(x, axis)
 
 

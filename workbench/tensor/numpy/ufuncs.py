@@ -28,7 +28,7 @@ from workbench.tensor.numpy.promotion import (
     kind_of_dtype,
     loop_dtypes,
 )
-from workbench.tensor.operands.arguments import MOST_AXES, dtype_error, shape_error
+from workbench.tensor.operands.arguments import dtype_error, shape_error
 
 T = Any  # a Tensor; this room is below the class
 Row = Callable[..., Any]
@@ -184,8 +184,9 @@ def apply_ufunc(ufunc: np.ufunc, method: str, operands: Any, keywords: dict[str,
     and where numpy has a TypeError; ShapeError for shapes that do not fit.
     """
     written = keywords.pop("out", None)  # of `array += tensor`, which then names the tensor
-    is_in_place = written is not None and len(written) == 1 and written[0] is operands[0]
     name = ufunc.__name__
+    is_operator = name in OPERATORS and isinstance(operands[0], np.ndarray)
+    is_in_place = is_operator and written is not None and written[0] is operands[0]
     if written is not None and not is_in_place and any(each is not None for each in written):
         raise _refused(f"np.{name}: out", "a Tensor is an expression, and is not written into")
     if method == "__call__":
@@ -345,7 +346,7 @@ def _ufunc(name: str) -> np.ufunc:
     found = getattr(np, name, None)
     if not isinstance(found, np.ufunc):  # np.clip is a function, which calls this one
         found = getattr(np._core.umath, name)  # type: ignore[attr-defined]
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _plain(what: str, keywords: dict[str, Any], allowed: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -366,6 +367,3 @@ def _plain(what: str, keywords: dict[str, Any], allowed: tuple[str, ...] = ()) -
 
 def _refused(what: str, because: str, hint: str = "") -> Exception:
     return dtype_error(f"{what} is not computed for Tensors", because, hint)
-
-
-__all__ = ["MOST_AXES", "OPERATORS", "REASONS", "UFUNCS", "apply_ufunc", "call"]

@@ -70,7 +70,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 @row("arange")
 def arange(start_or_stop: Any, stop: Any = None, step: Any = 1, dtype: Any = None,
            beside: T = None) -> T:  # fmt: skip
-    values = np.arange(start_or_stop, stop, step, dtype and kind_of_dtype(dtype).numpy)
+    kind: Any = None if dtype is None else kind_of_dtype(dtype).numpy
+    values = np.arange(start_or_stop, stop, step, kind)
     return as_tensor(values, beside)
 
 

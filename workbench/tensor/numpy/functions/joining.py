@@ -32,7 +32,7 @@ def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None, beside: T = None)
 
 
 def _listed(arrays: Any) -> list[Any]:
-    return [arrays[i] for i in range(len(arrays))] if isinstance(arrays, Base) else list(arrays)  # type: ignore[index,arg-type]
+    return [arrays[i] for i in range(len(arrays))] if isinstance(arrays, Base) else list(arrays)  # type: ignore[arg-type]
 
 
 @row("stack")

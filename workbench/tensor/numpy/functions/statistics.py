@@ -137,7 +137,7 @@ def diff(a: T, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: A
         raise shape_error(f"np.diff: n={n}", "it is 0 or more")
     if n == 0:
         return x
-    ends = []
+    ends: list[list[T]] = []
     for each in (prepend, append):
         if each is np._NoValue:
             ends.append([])

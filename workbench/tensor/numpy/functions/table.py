@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,14 +24,15 @@ from workbench.tensor.operands.arguments import dtype_error
 
 T = Any  # a Tensor; this room is below the class
 Row = Callable[..., Any]
+Registered = TypeVar("Registered", bound=Row)
 ROWS: dict[str, Row] = {}
 """A function of Tensors for each of numpy's functions that has one, by its name in numpy."""
 
 
-def row(*names: str) -> Callable[[Row], Row]:
+def row(*names: str) -> Callable[[Registered], Registered]:
     """Register a function as the row of numpy's functions of these names."""
 
-    def register(function: Row) -> Row:
+    def register(function: Registered) -> Registered:
         for name in names:
             assert name not in ROWS, name
             ROWS[name] = function
@@ -71,7 +72,8 @@ def called(
     """Return what the row of a function makes of its arguments."""
     row_function = ROWS[name]
     own, theirs = _parameters(row_function), _parameters(function)
-    more = {"beside": beside} if "beside" in own else {}
+    assert own is not None
+    more: dict[str, Any] = {"beside": beside} if "beside" in own else {}
     if theirs is None:  # numpy states no names for it
         return row_function(*args, **keywords, **more)
     bound = signature(function).bind(*args, **keywords).arguments
@@ -82,7 +84,7 @@ def called(
             positional = tuple(value)
         elif kind is Parameter.VAR_KEYWORD:
             more |= value
-        elif own is not None and key in own:
+        elif key in own:
             more[key] = value
         elif not _is_default(key, value, theirs[key].default):
             _refuse(name, key, value)
