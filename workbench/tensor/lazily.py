@@ -30,6 +30,6 @@ def refuse_to_compute(what: str, because: str = "") -> None:
     raise dtype_error(
         f"{what} in {function}",
         f"{reason}explore runs {function} over expressions, and computes nothing",
-        "without .realize(), .numpy() or .item(); np.where for a choice by value; or the value"
-        " as an argument",
+        "without .realize(), .numpy() or .item(), np.where for a choice by value; of a training"
+        " step explore(loss, *optimiser.schedule_step())",
     )

@@ -20,7 +20,6 @@ from workbench.kernel.kernel import Kernel
 from workbench.models.door import is_function, is_source, load_model
 from workbench.models.function import results_of
 from workbench.models.model import Model
-from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
 from workbench.viz import formatters
 from workbench.viz.exploration import exploration
@@ -176,11 +175,6 @@ def _hint_for(value: object) -> str:
             return f"explore(*tensors{'.values()' if isinstance(value, dict) else ''})"
     if isinstance(value, Iterator):
         return "explore(*tensors), where it yields Tensors"
-    if isinstance(value, TinyJit):
-        return (
-            "what a call of it computes: with Context(JIT=0): explore(step(x)), where it realizes"
-            f" nothing; of training {_TRAINING}"
-        )
     if hasattr(value, "schedule_step"):
         return _TRAINING
     if isinstance(value, np.ndarray) or hasattr(type(value), "__array__"):
@@ -192,7 +186,7 @@ def _hint_for(value: object) -> str:
     if isinstance(value, type) and not issubclass(value, Tensor):
         return "what an instance of it returns: explore(C()(x)), where x is a Tensor"
     if callable(value) and not isinstance(value, type):
-        return "what it returns: explore(f(x)), where x is a Tensor"
+        return "explore(f, x), where the function comes first, or what it returns: explore(f(x))"
     return "an expression of Tensors, such as explore(Tensor(x) + 1)"
 
 

@@ -1,0 +1,126 @@
+"""`explore(f, a, b)`: a Python function over arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import by_rows
+from workbench import TinyJit, nn
+from workbench.base.errors import WorkbenchError
+from workbench.models.function import over_tensors, results_of
+from workbench.tensor.tensor import Tensor
+from workbench.viz import explore
+
+A = np.arange(12, dtype=np.float32).reshape(3, 4) / 7
+W = np.arange(8, dtype=np.float32).reshape(4, 2) - 3
+
+
+def softmax(scores: Any, temperature: float) -> Any:
+    shifted = (scores - np.max(scores, axis=-1, keepdims=True)) / temperature
+    weights = np.exp(shifted)
+    return weights / np.sum(weights, axis=-1, keepdims=True)
+
+
+def layer(x: Any, weight: Any) -> Any:
+    return np.maximum(np.dot(x, weight), 0)
+
+
+@TinyJit
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+@TinyJit
+def computed(x: Tensor) -> Tensor:
+    return (x * 2).realize()
+
+
+def test_numpy_code_becomes_kernels() -> None:
+    ex = explore(softmax, A, 2.0)
+    assert len(ex.kernels) == 1
+    (result,) = ex.kernels[-1].run("LLVM")
+    np.testing.assert_allclose(result, softmax(A, 2.0), rtol=1e-5)
+    assert "np.exp" not in str(ex.kernels[0].ast)
+
+
+def test_inputs_have_the_names_of_the_parameters() -> None:
+    assert [name for name, _ in results_of(layer, (A, W)).named] == ["x", "weight"]
+    names = [name for name, _ in results_of(lambda p, *rest: p["w"] + rest[0], ({"w": A}, A)).named]
+    assert names == ["p['w']", "rest[0]"]
+    assert "weight" in str(explore(layer, A, W).text("code"))
+
+
+@by_rows(
+    ("function", "arguments", "count"),
+    [
+        (lambda x: [x + 1, (x * 2, {"a": x * 3})], (A,), 3),
+        (lambda x: {"loss": np.mean(x)}, (A,), 1),
+        (doubled, (A,), 1),
+        (np.exp, (A,), 1),
+        (nn.Linear(4, 2), (A,), 1),
+        (lambda: Tensor([1.0]) + 1, (), 1),
+        (layer, (Tensor(A), W), 1),
+    ],
+    ids=("nested", "dict", "jit", "ufunc", "layer", "none", "tensor"),
+)
+def test_what_a_function_may_be(
+    function: Callable[..., Any], arguments: tuple[Any, ...], count: int
+) -> None:
+    outputs = results_of(function, arguments).outputs
+    assert len(outputs) == count and all(isinstance(each, Tensor) for each in outputs)
+
+
+def branch(x: Any) -> Any:
+    if np.sum(x) > 0:
+        return x
+    return -x
+
+
+@by_rows(
+    ("function", "arguments", "words"),
+    [
+        (branch, (A,), "the truth of a Tensor decides what runs in branch"),
+        (lambda x: np.unique(x), (A,), "the values decide the shape of its result"),
+        (lambda x: np.nonzero(x), (A,), "np.nonzero needs the values of a Tensor"),
+        (lambda x: np.where(x > 0), (A,), "np.where(condition) needs the values"),
+        (lambda x: np.allclose(x, x), (A,), "which code may branch on"),
+        (lambda x: np.array(x), (A,), "a Tensor is computed in the function"),
+        (lambda x: float(np.sum(x)), (A,), "a Tensor is computed in the function"),
+        (lambda x: np.linalg.inv(x), (A[:, :3],), "LAPACK computes it"),
+        (computed, (A,), "a Tensor is computed in computed"),
+        (lambda x: x.shape, (A,), "it returned a tuple with an int in it"),
+        (lambda x: 3.0, (A,), "it returned a float"),
+        (lambda x: (), (A,), "it returned a tuple without a Tensor"),
+        (lambda x: np.ones(3), (A,), "it returned a numpy.ndarray"),
+        (layer, (A,), "missing a required argument: 'weight'"),
+        (layer, (A, W, W), "too many positional arguments"),
+    ],
+    ids=(
+        *("branch", "unique", "nonzero", "where", "allclose", "array", "float", "inv", "realize"),
+        *("shape", "number", "empty", "ndarray", "few", "many"),
+    ),
+)
+def test_what_is_refused(
+    function: Callable[..., Any], arguments: tuple[Any, ...], words: str
+) -> None:
+    with pytest.raises(WorkbenchError) as refused:
+        explore(function, *arguments)
+    error = refused.value
+    assert words in str(error) and error.hint
+    if "explore runs" in error.because:
+        assert "test_function.py, line" in error.where
+
+
+def test_after_a_refusal_tensors_are_computed_again() -> None:
+    with pytest.raises(WorkbenchError):
+        explore(branch, A)
+    assert (Tensor([1.0]) + 1).tolist() == [2.0]
+
+
+def test_arguments_without_arrays_stay() -> None:
+    options = {"axis": 0, "names": ["a", "b"], "pair": (1, None)}
+    assert over_tensors(options) == options
