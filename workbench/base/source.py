@@ -222,7 +222,7 @@ def calls_with_owner() -> tuple[Calls, Callable[[], Any] | None, str]:
         return made_by
     frames: list[Call] = []
     owner: ref[Any] | None = None
-    inside: CodeType | None = None
+    inside: FrameType | None = None
     frame: FrameType | None = sys._getframe(1)
     for _ in range(MOST_FRAMES):
         if frame is None:
@@ -241,12 +241,22 @@ def calls_with_owner() -> tuple[Calls, Callable[[], Any] | None, str]:
                 if code.co_name == "<module>":
                     break
         elif owner is None and not frames:
-            inside = code
+            inside = frame
         frame = frame.f_back
-    method = "" if inside is None else inside.co_name
+    method = "" if inside is None else _method(inside)
     if len(frames) > MOST_CALLS:
         frames = [*frames[: MOST_CALLS // 2], *frames[-MOST_CALLS // 2 :]]
     return tuple(frames), owner, method
+
+
+_PROTOCOLS = {"__array_function__": "func", "__array_ufunc__": "ufunc"}
+"""The methods that numpy calls, with the argument that is its function."""
+
+
+def _method(frame: FrameType) -> str:
+    """Return the name of a library function; of numpy's, where it asks a tensor for the result."""
+    name = frame.f_code.co_name
+    return str(frame.f_locals[_PROTOCOLS[name]].__name__) if name in _PROTOCOLS else name
 
 
 def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] | None:
