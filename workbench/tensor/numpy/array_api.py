@@ -270,7 +270,7 @@ def can_cast(from_: Any, to: DType, /) -> Any:
 
 def finfo(type: Any, /) -> FloatInfo:
     kind = _dtype(type)
-    ends: Any = np.finfo(kind.numpy)  # type: ignore[type-var]
+    ends: Any = np.finfo(kind.numpy)
     eps, greatest, least, normal = map(float, (ends.eps, ends.max, ends.min, ends.smallest_normal))
     return FloatInfo(kind.bits, eps, greatest, least, normal, kind)
 

@@ -71,7 +71,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 def arange(start_or_stop: Any, stop: Any = None, step: Any = 1, dtype: Any = None,
            beside: T = None) -> T:  # fmt: skip
     kind: Any = None if dtype is None else kind_of_dtype(dtype).numpy
-    values = np.arange(start_or_stop, stop, step, kind)
+    numpy_arange: Any = np.arange  # its overloads know no dtype that is a variable
+    values = numpy_arange(start_or_stop, stop, step, kind)
     return as_tensor(values, beside)
 
 
