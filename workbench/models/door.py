@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,17 +12,22 @@ from workbench.models.model import Model, ModelSource
 
 
 def load_model(source: object, *examples: object) -> Model:
-    """Return a source as a Model: a torch.nn.Module, or a program of torch.export.
+    """Return a source as a Model: a torch.nn.Module, a program of torch.export, or an ONNX model
+    (the path of a file that ends in .onnx, its bytes, or an onnx.ModelProto).
 
     `examples` are inputs for which its graph is read at once; without them it is read at the first
     call.
 
-    Errors: ModelError for a source of another kind, and for one that its framework cannot export.
+    Errors: ModelError for a source of another kind, for one that its framework cannot export, and
+    for a file that breaks the format's rules.
     """
     opener = _opener(source)
     if opener is None:
         what = f"cannot read {kind_of(source)} as a model"
-        because = "it must be a torch.nn.Module, or what torch.export.export returned"
+        because = (
+            "it must be a torch.nn.Module, what torch.export.export returned, or the path of a "
+            "file that ends in .onnx"
+        )
         raise ModelError(what, because, "load_model(module, x)")
     model = Model(opener(source))
     if examples:
@@ -48,6 +54,10 @@ def _opener(value: object) -> Callable[[Any], ModelSource] | None:
         from workbench.models.torch.exported import TorchSource
 
         return TorchSource
+    if _is_of_onnx(value):
+        from workbench.models.onnx.source import OnnxSource
+
+        return OnnxSource
     return None
 
 
@@ -56,3 +66,12 @@ def _is_of_torch(value: object, torch: Any) -> bool:
     if isinstance(value, torch.nn.Module):
         return True
     return export is not None and isinstance(value, export.ExportedProgram)
+
+
+def _is_of_onnx(value: object) -> bool:
+    if isinstance(value, (str, os.PathLike)):
+        return os.fsdecode(value).lower().endswith(".onnx")
+    onnx = sys.modules.get("onnx")
+    return isinstance(value, bytes) or (
+        onnx is not None and isinstance(value, getattr(onnx, "ModelProto", ()))
+    )

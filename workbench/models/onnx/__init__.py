@@ -1,0 +1,1 @@
+"""ONNX: files of operators, computed by functions over Tensors."""

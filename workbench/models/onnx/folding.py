@@ -1,0 +1,166 @@
+"""Nodes whose inputs are known, computed while the graph is read: the arithmetic of shapes.
+
+The reference evaluator of the onnx package computes them. They are operators on few elements, whose
+results are small, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.models.onnx.file import Body, Function, Node, inner_bodies
+from workbench.models.onnx.table import row_of
+from workbench.models.onnx.values import Array
+
+MOST_ELEMENTS = 4096
+"""The maximal number of elements of a node's known inputs: shapes and indices have fewer."""
+MOST_RESULTS = 1 << 20
+"""The maximal number of elements of a folded result."""
+
+ELEMENTWISE = frozenset(
+    {
+        *("Abs", "Add", "And", "BitShift", "Cast", "CastLike", "Ceil", "Div", "Equal", "Floor"),
+        *("Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Mean", "Min"),
+        *("Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Round", "Sign", "Sqrt", "Sub"),
+        *("Sum", "Where", "Xor"),
+    }
+)
+MOVEMENT = frozenset(
+    {
+        *("ArgMax", "ArgMin", "Compress", "Concat", "CumSum", "Flatten", "Gather"),
+        *("GatherElements", "GatherND", "NonZero", "ReduceMax", "ReduceMean", "ReduceMin"),
+        *("ReduceProd", "ReduceSum", "Reshape", "ScatterElements", "ScatterND", "Shape", "Size"),
+        *("Slice", "Split", "Squeeze", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze"),
+    }
+)
+"""Operators whose results have at most the product of their inputs' numbers of elements."""
+GROWING = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
+"""Operators whose results have as many elements as the values of an input say."""
+FOLDED = ELEMENTWISE | MOVEMENT | GROWING
+OF_SHAPES = frozenset({"Shape", "Size"})
+"""Operators whose result is known where the shape of the input is."""
+
+
+class Folding:
+    """Folded results, which are computed once for equal inputs."""
+
+    def __init__(self) -> None:
+        self._results: dict[Any, tuple[Array, ...]] = {}
+
+    def folded(
+        self, node: Node, attributes: Mapping[str, Any], inputs: Sequence[Array | None]
+    ) -> tuple[Array, ...] | None:
+        """Return the results of a node for known inputs; None if it is not to be folded."""
+        given = [each for each in inputs if each is not None]
+        if node.domain or node.operator not in FOLDED or node.references or not given:
+            return None
+        if sum(each.size for each in given) > MOST_ELEMENTS:
+            return None
+        if not 0 <= _most_results(node.operator, inputs) <= MOST_RESULTS:
+            return None
+        key = (node, *((str(a.dtype), a.shape, a.tobytes()) if a is not None else 0 for a in inputs))
+        if key not in self._results:
+            self._results[key] = _evaluated(node, inputs)
+        return self._results[key]
+
+
+def _most_results(operator: str, inputs: Sequence[Array | None]) -> float:
+    """Return the number of elements that a result has at most; -1 if its inputs do not fit."""
+    given = [each for each in inputs if each is not None]
+    try:
+        if operator in ELEMENTWISE:
+            return math.prod(np.broadcast_shapes(*(each.shape for each in given)))
+        if operator == "ConstantOfShape":
+            return math.prod(map(int, given[0].flat))
+        if operator == "Expand":
+            shape = tuple(map(int, given[1].flat))
+            return math.prod(np.broadcast_shapes(given[0].shape, shape))
+        if operator == "Tile":
+            return given[0].size * math.prod(map(int, given[1].flat))
+        if operator == "Range":
+            start, limit, step = (each.item() for each in given)
+            return max(0, (limit - start) / step)
+        return math.prod(max(1, each.size) for each in given[:2])
+    except (ArithmeticError, IndexError, ValueError):
+        return -1
+
+
+def _evaluated(node: Node, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    names = [name for name in dict.fromkeys(node.inputs) if name]
+    outputs = [name for name in node.outputs if name]
+    opsets = [helper.make_opsetid("", node.opset)]
+    function = helper.make_function("workbench", "folded", names, outputs, [node.proto], opsets)
+    feeds = {name: a for name, a in zip(node.inputs, inputs, strict=True) if a is not None}
+    results = iter(ReferenceEvaluator(function).run(None, feeds))
+    return tuple(np.asarray(next(results)) if name else np.empty(0) for name in node.outputs)
+
+
+def names_needed(
+    body: Body, functions: Mapping[tuple[str, str], Function], results: Iterable[str] = ()
+) -> set[str]:
+    """Return the names in a graph whose values must be known while it is read: shapes, axes,
+    conditions, and what those are computed from; also those of the graphs around it. `results` are
+    names that must be known for other reasons."""
+    needed = set(results)
+    for node in reversed(body.nodes):
+        if node.operator in OF_SHAPES and not node.domain:
+            continue
+        needed.update(_inputs_needed(node, functions, needed))
+        if not node.domain and node.operator in FOLDED and needed.intersection(node.outputs):
+            needed.update(filter(None, node.inputs))
+    needed.discard("")
+    return needed
+
+
+def _inputs_needed(
+    node: Node, functions: Mapping[tuple[str, str], Function], needed: set[str]
+) -> set[str]:
+    """Return the names that must be known for a node itself."""
+    function = functions.get((node.domain, node.operator))
+    asked = [place for place, name in enumerate(node.outputs) if name in needed]
+    if function is not None:
+        results = [function.body.outputs[place] for place in asked]
+        inner = names_needed(function.body, functions, results)
+        pairs = zip(function.body.inputs, node.inputs, strict=False)
+        return {name for formal, name in pairs if formal in inner}
+    names: set[str] = set()
+    if node.operator in ("If", "Loop", "Scan") and not node.domain:
+        lead = {"If": 1, "Loop": 2, "Scan": 0}[node.operator]
+        names.update(node.inputs[:lead])
+        for inner_body in inner_bodies(node):
+            names |= _around(node, inner_body, functions, asked)
+        return names
+    found = row_of(node.domain, node.operator, node.opset)
+    if found is None:
+        return names
+    return {name for place, name in enumerate(node.inputs) if found.needs(place)}
+
+
+def _around(
+    node: Node, body: Body, functions: Mapping[tuple[str, str], Function], asked: Sequence[int]
+) -> set[str]:
+    """Return the names outside of an inner graph that must be known for it."""
+    is_loop = node.operator == "Loop"
+    results = {body.outputs[place + is_loop] for place in asked if place + is_loop < len(body.outputs)}
+    if is_loop and body.outputs:
+        results.add(body.outputs[0])
+    while True:
+        inner = names_needed(body, functions, results)
+        if not is_loop:
+            break
+        # What must be known in an iteration must be known after the one before it.
+        carried = zip(body.inputs[2:], body.outputs[1:], strict=False)
+        more = {result for name, result in carried if name in inner} - results
+        if not more:
+            break
+        results |= more
+    own = {*body.inputs, *body.constants, *(name for n in body.nodes for name in n.outputs)}
+    pairs = zip(body.inputs, node.inputs, strict=False) if node.operator != "If" else ()
+    return (inner - own) | {name for formal, name in pairs if formal in inner}

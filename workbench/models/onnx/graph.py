@@ -1,0 +1,482 @@
+"""A graph of ONNX, run over Tensors: one row of the table for each node.
+
+Shapes are numbers here: a graph is read for inputs of certain shapes. So the result of a `Shape` is
+known, and what is computed from it; conditions and trip counts that are known choose a branch and
+repeat a body. An operator without a row is computed as its function, where ONNX defines one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import ModelError, WorkbenchError
+from workbench.base.source import Attribution, NamedModule, attributed
+from workbench.models.model import OperatorUse, Port, Results, counted
+from workbench.models.onnx.file import (
+    MOST_DEPTH,
+    Body,
+    Function,
+    ModelFile,
+    Node,
+    function_of,
+    inner_bodies,
+)
+from workbench.models.onnx.folding import OF_SHAPES, Folding
+from workbench.models.onnx.table import REFUSED, Row, row_of
+from workbench.models.onnx.values import Array, Value, number_of
+from workbench.tensor.tensor import Tensor
+
+MOST_STEPS = 200_000
+"""The maximal number of nodes that are computed for a call, with those of repeated bodies."""
+CONTROL = frozenset({"If", "Loop", "Scan"})
+_UNFIT = (ArithmeticError, AssertionError, IndexError, KeyError, TypeError, ValueError)
+
+
+class OnnxGraph:
+    """The graph of a file for inputs of certain shapes; `known` are inputs whose values are part of
+    that, by name."""
+
+    def __init__(
+        self,
+        file: ModelFile,
+        state: Mapping[str, Tensor],
+        inputs: tuple[Port, ...],
+        known: Mapping[str, Array],
+    ):
+        self.inputs = inputs
+        self.outputs: tuple[Port, ...] = ()
+        self._file, self._known = file, known
+        self._constants: dict[str, Value] = {
+            name: Value(array, state.get(name)) for name, array in file.body.constants.items()
+        }
+        self._evaluation = Evaluation(file.functions)
+
+    @cached_property
+    def operators(self) -> tuple[OperatorUse, ...]:
+        return counted(self._uses(self._file.body, set()))
+
+    def run(self, inputs: Sequence[Tensor]) -> Results:
+        """Return the expressions of the outputs for `inputs`.
+
+        Errors: ModelError for a node that cannot be computed here, with its name.
+        """
+        values: dict[str, Value | None] = dict(self._constants)
+        for port, tensor in zip(self.inputs, inputs, strict=True):
+            values[port.name] = Value(self._known.get(port.name), tensor)
+        scope = Scope(values)
+        self._evaluation.begin()
+        self._evaluation.evaluate(self._file.body.nodes, scope, {})
+        names = self._file.body.outputs
+        results = []
+        for name in names:
+            value = scope[name]
+            assert value is not None
+            results.append(value.tensor)
+        self.outputs = tuple(
+            Port(name, t.shape, t.dtype) for name, t in zip(names, results, strict=True)
+        )
+        return Results(tuple(results), {})
+
+    def structured(self, outputs: Sequence[Tensor]) -> Any:
+        """Return the one output, or a tuple of them."""
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _uses(self, body: Body, functions: set[Function]) -> Iterator[tuple[str, str, str]]:
+        for node in body.nodes:
+            function = self._file.functions.get((node.domain, node.operator))
+            if function is None:
+                yield node.full_name, node.where, self._evaluation.refusal(node)
+            elif function not in functions:
+                yield from self._uses(function.body, functions | {function})
+            for inner in inner_bodies(node):
+                yield from self._uses(inner, functions)
+
+
+class Scope:
+    """The values of a graph by name; a name that it lacks is that of the graph around it."""
+
+    def __init__(self, values: dict[str, Value | None], outer: Scope | None = None):
+        self.values, self._outer = values, outer
+
+    def __getitem__(self, name: str) -> Value | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope._outer
+        if not name:
+            return None
+        raise KeyError(name)
+
+
+class Evaluation:
+    """Computes nodes one after the other: values that are known as arrays, others as tensors."""
+
+    def __init__(self, functions: Mapping[tuple[str, str], Function]):
+        self._functions = functions
+        self._folding = Folding()
+        self._modules: dict[str, NamedModule] = {}
+        self._computed: set[Node] = set()
+        self._defined: dict[Any, Function] = {}
+        self._steps = self._depth = 0
+        self._is_attributed = False
+
+    def begin(self) -> None:
+        """Begin a run of the model's graph."""
+        self._steps = self._depth = 0
+
+    def refusal(self, node: Node) -> str:
+        """Return why an operator cannot be computed here; "" if it can."""
+        is_control = not node.domain and node.operator in (CONTROL | OF_SHAPES | {"Constant"})
+        if node in self._computed or is_control:
+            return ""
+        if row_of(node.domain, node.operator, node.opset) or self._schema_function(node):
+            return ""
+        if node.domain:
+            return f"{node.domain} is not ONNX's domain, and there is no row for it in the table"
+        return REFUSED.get(node.operator, "there is no row for it in the table of operators")
+
+    def evaluate(
+        self, nodes: Sequence[Node], scope: Scope, attributes: Mapping[str, Any]
+    ) -> None:
+        """Compute nodes in a scope. `attributes` are those of the function that they are in.
+
+        Errors: ModelError for a node that cannot be computed.
+        """
+        for node in nodes:
+            self._steps += 1
+            if self._steps > MOST_STEPS:
+                raise _error(node, f"a call computes at most {MOST_STEPS:,} nodes")
+            own = {
+                **node.attributes,
+                **{n: attributes[of] for n, of in node.references.items() if of in attributes},
+            }
+            try:
+                inputs = [scope[name] for name in node.inputs]
+                results = self._results(node, own, inputs, scope)
+            except ModelError:
+                raise
+            except WorkbenchError as error:
+                raise _error(node, str(error)) from error
+            except _UNFIT as error:
+                raise _error(node, f"its inputs or attributes do not fit: {error}") from error
+            self._computed.add(node)
+            for name, value in zip(node.outputs, results, strict=False):
+                scope.values[name] = value
+            for name in node.outputs[len(results) :]:
+                if name:
+                    raise _error(node, f"its output {name!r} is not computed here")
+
+    def _results(
+        self,
+        node: Node,
+        attributes: Mapping[str, Any],
+        inputs: Sequence[Value | None],
+        scope: Scope,
+    ) -> Sequence[Value | None]:
+        if function := self._functions.get((node.domain, node.operator)):
+            return self._called(node, function, attributes, inputs)
+        if not node.domain and node.operator in CONTROL:
+            return self._controlled(node, attributes, inputs, scope)
+        if not node.domain and node.operator in OF_SHAPES:
+            assert inputs[0] is not None
+            return [Value(shape_of(node.operator, inputs[0], attributes))]
+        arrays = [None if each is None else each.known for each in inputs]
+        if all(a is not None or v is None for a, v in zip(arrays, inputs, strict=True)):
+            folded = self._folding.folded(node, attributes, arrays)
+            if folded is not None:
+                return [Value(each) for each in folded]
+        found = row_of(node.domain, node.operator, node.opset)
+        if found is None:
+            return self._expanded(node, attributes, inputs)
+        with self._attributed(node):
+            result = self._row(node, found, attributes, inputs)
+        listed = result if isinstance(result, tuple) else (result,)
+        kinds = declared_dtypes(node, inputs)
+        return [
+            _value(each, kinds[min(place, len(kinds) - 1)] if kinds else None)
+            for place, each in enumerate(listed)
+        ]
+
+    def _row(
+        self,
+        node: Node,
+        found: Row,
+        attributes: Mapping[str, Any],
+        inputs: Sequence[Value | None],
+    ) -> Any:
+        options = dict(attributes)
+        if more := options.keys() - found.keywords:
+            raise _error(node, f"there is no attribute {min(more)!r} here")
+        if "count" in found.keywords:
+            options["count"] = len(node.outputs)
+        arguments: list[Any] = []
+        for place, value in enumerate(inputs):
+            if value is not None and found.needs(place):
+                if value.known is None:
+                    because = f"its input {node.inputs[place]!r} must be known before it runs"
+                    raise _error(node, f"{because}, and it depends on the values of tensors")
+                arguments.append(value.known)
+            else:
+                arguments.append(None if value is None else value.tensor)
+        return found.function(*arguments, **options)
+
+    def _called(
+        self,
+        node: Node,
+        function: Function,
+        attributes: Mapping[str, Any],
+        inputs: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        """Return the outputs of a function that is called with inputs and attributes."""
+        body = function.body
+        if len(inputs) > len(body.inputs):
+            raise _error(node, f"it takes {len(body.inputs)} inputs, and {len(inputs)} are given")
+        rest = [None] * (len(body.inputs) - len(inputs))
+        scope = Scope(dict(zip(body.inputs, [*inputs, *rest], strict=True)))
+        with self._inside(node):
+            self.evaluate(body.nodes, scope, {**function.defaults, **attributes})
+        return [scope[name] for name in body.outputs]
+
+    def _expanded(
+        self, node: Node, attributes: Mapping[str, Any], inputs: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """Return the outputs of an operator by the function that defines it in ONNX."""
+        if not self._schema_function(node):
+            raise _error(node, self.refusal(node))
+        types = tuple(None if v is None else (v.dtype, v.tensor.shape) for v in inputs)
+        key = node, types, repr(sorted(attributes)) if node.references else ""
+        if key not in self._defined:
+            self._defined[key] = schema_function(node, attributes, types)
+        with self._attributed(node):
+            return self._called(node, self._defined[key], attributes, inputs)
+
+    def _schema_function(self, node: Node) -> bool:
+        from onnx import defs
+
+        if not defs.has(node.operator, node.domain):
+            return False
+        try:
+            schema = defs.get_schema(node.operator, node.opset, node.domain)
+        except defs.SchemaError:
+            return False
+        return bool(schema.has_function or schema.has_context_dependent_function)
+
+    def _controlled(
+        self,
+        node: Node,
+        attributes: Mapping[str, Any],
+        inputs: Sequence[Value | None],
+        scope: Scope,
+    ) -> Sequence[Value | None]:
+        with self._inside(node):
+            if node.operator == "If":
+                branch = "then_branch" if _known_bool(node, inputs[0]) else "else_branch"
+                return self._body(node, attributes[branch], [], scope)
+            if node.operator == "Loop":
+                return self._looped(node, attributes["body"], inputs, scope)
+            return self._scanned(node, attributes, inputs, scope)
+
+    def _body(
+        self, node: Node, body: Body, inputs: Sequence[Value | None], outer: Scope
+    ) -> list[Value | None]:
+        if len(inputs) != len(body.inputs):
+            raise _error(node, f"its graph takes {len(body.inputs)} inputs, not {len(inputs)}")
+        values: dict[str, Value | None] = {n: Value(a) for n, a in body.constants.items()}
+        values.update(zip(body.inputs, inputs, strict=True))
+        scope = Scope(values, outer)
+        self.evaluate(body.nodes, scope, {})
+        return [scope[name] for name in body.outputs]
+
+    def _looped(
+        self, node: Node, body: Body, inputs: Sequence[Value | None], scope: Scope
+    ) -> list[Value | None]:
+        most = None if inputs[0] is None else _known_int(node, inputs[0])
+        goes_on = True if inputs[1] is None else _known_bool(node, inputs[1])
+        carried, count = list(inputs[2:]), 0
+        gathered: list[list[Value]] = [[] for _ in body.outputs[1 + len(carried) :]]
+        while goes_on and (most is None or count < most):
+            lead = [Value(np.array(count, np.int64)), Value(np.array(True))]
+            condition, *results = self._body(node, body, [*lead, *carried], scope)
+            goes_on = _known_bool(node, condition)
+            carried = results[: len(carried)]
+            for each, value in zip(gathered, results[len(carried) :], strict=True):
+                assert value is not None
+                each.append(value)
+            count += 1
+            self._steps += 1
+            if self._steps > MOST_STEPS:
+                raise _error(node, f"a call computes at most {MOST_STEPS:,} nodes")
+        return [*carried, *(_stacked(node, each, 0) for each in gathered)]
+
+    def _scanned(
+        self,
+        node: Node,
+        attributes: Mapping[str, Any],
+        inputs: Sequence[Value | None],
+        scope: Scope,
+    ) -> list[Value | None]:
+        if node.opset < 9:
+            raise _error(node, "a scan of opset 8 is not built here", "a model of opset 9 or later")
+        body, count = attributes["body"], attributes["num_scan_inputs"]
+        first = len(inputs) - count
+        state = list(inputs[:first])
+        sequences = [value.tensor for value in inputs[first:] if value is not None]
+        axes = attributes.get("scan_input_axes", (0,) * count)
+        backwards = attributes.get("scan_input_directions", (0,) * count)
+        lengths = {t.shape[a] for t, a in zip(sequences, axes, strict=True)}
+        if len(lengths) != 1 or 0 in lengths:
+            raise _error(node, f"its sequences must have one length, and have {sorted(lengths)}")
+        outs = len(body.outputs) - first
+        out_axes = attributes.get("scan_output_axes", (0,) * outs)
+        out_backwards = attributes.get("scan_output_directions", (0,) * outs)
+        gathered: list[list[Value]] = [[] for _ in range(outs)]
+        (length,) = lengths
+        for step in range(length):
+            elements: list[Value | None] = []
+            for sequence, axis, backward in zip(sequences, axes, backwards, strict=True):
+                place = length - 1 - step if backward else step
+                index = (slice(None),) * (axis % sequence.ndim) + (place,)
+                elements.append(Value(None, sequence[index]))
+            results = self._body(node, body, [*state, *elements], scope)
+            state = results[:first]
+            for each, value in zip(gathered, results[first:], strict=True):
+                assert value is not None
+                each.append(value)
+        ends = [
+            _stacked(node, each[::-1] if backward else each, axis)
+            for each, axis, backward in zip(gathered, out_axes, out_backwards, strict=True)
+        ]
+        return [*state, *ends]
+
+    @contextmanager
+    def _inside(self, node: Node) -> Iterator[None]:
+        self._depth += 1
+        if self._depth > MOST_DEPTH:
+            raise _error(node, f"functions and graphs are nested more than {MOST_DEPTH} times")
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    @contextmanager
+    def _attributed(self, node: Node) -> Iterator[None]:
+        """Attribute values to a node; those of the function that defines it, to it as well."""
+        if self._is_attributed:
+            yield
+            return
+        module = self._modules.setdefault(node.name, NamedModule(node.name))
+        self._is_attributed = True
+        try:
+            with attributed(Attribution((), lambda: module, node.operator)):
+                yield
+        finally:
+            self._is_attributed = False
+
+
+def shape_of(operator: str, value: Value, attributes: Mapping[str, Any]) -> Array:
+    """Return what the operators Shape and Size return."""
+    shape = value.tensor.shape if value.known is None else value.known.shape
+    if operator == "Size":
+        return np.array(np.prod(shape, dtype=np.int64), np.int64)
+    return np.array(shape[slice(attributes.get("start", 0), attributes.get("end"))], np.int64)
+
+
+def declared_dtypes(node: Node, inputs: Sequence[Value | None]) -> list[DType | None]:
+    """Return the dtypes that ONNX declares for the outputs of a node with these inputs; None where
+    attributes say it."""
+    from onnx import defs
+
+    try:
+        schema = defs.get_schema(node.operator, node.opset, node.domain)
+    except defs.SchemaError:
+        return []
+    bound: dict[str, DType] = {}
+    formal = list(schema.inputs)
+    for place, value in enumerate(inputs):
+        if value is not None and formal:
+            bound.setdefault(formal[min(place, len(formal) - 1)].type_str, value.dtype)
+    return [bound.get(each.type_str) or _FIXED.get(each.type_str) for each in schema.outputs]
+
+
+_FIXED = {"tensor(int64)": dtypes.int64, "tensor(bool)": dtypes.bool, "tensor(float)": dtypes.float32}
+
+
+def schema_function(
+    node: Node,
+    attributes: Mapping[str, Any],
+    types: Sequence[tuple[DType, tuple[int, ...]] | None],
+) -> Function:
+    """Return the function that defines an operator in ONNX, for inputs of these types."""
+    from onnx import FunctionProto, NodeProto, TypeProto, defs, helper
+
+    schema = defs.get_schema(node.operator, node.opset, node.domain)
+    proto = FunctionProto()
+    if schema.has_function:
+        version = _latest(schema.function_opset_versions, node.opset)
+        data = schema.get_function_with_opset_version(version)
+    else:
+        version = _latest(schema.context_dependent_function_opset_versions, node.opset)
+        call = NodeProto()
+        call.CopyFrom(node.proto)
+        if node.references:
+            del call.attribute[:]
+            call.attribute.extend(helper.make_attribute(n, v) for n, v in attributes.items())
+        protos = [
+            TypeProto() if t is None else helper.make_tensor_type_proto(number_of(t[0]), t[1])
+            for t in types
+        ]
+        listed = [each.SerializeToString() for each in protos]
+        data = schema.get_context_dependent_function_with_opset_version(
+            version, call.SerializeToString(), listed
+        )
+    if not data:
+        raise _error(node, "ONNX has no function for it with inputs of these types")
+    proto.ParseFromString(data)
+    return function_of(proto, node.opset)
+
+
+def _latest(versions: Sequence[int], opset: int) -> int:
+    return max((v for v in versions if v <= opset), default=min(versions))
+
+
+def _value(result: Any, kind: DType | None) -> Value | None:
+    if result is None:
+        return None
+    if isinstance(result, Tensor):
+        return Value(None, result if kind is None or result.dtype is kind else result.cast(kind))
+    return Value(np.asarray(result))
+
+
+def _stacked(node: Node, values: Sequence[Value], axis: int) -> Value:
+    if not values:
+        raise _error(node, "it repeats its graph zero times, so a result has no shape")
+    arrays = [value.known for value in values if value.known is not None]
+    if len(arrays) == len(values):
+        return Value(np.stack(arrays, axis))
+    first, *rest = (value.tensor for value in values)
+    return Value(None, first.stack(*rest, dim=axis))
+
+
+def _known_bool(node: Node, value: Value | None) -> bool:
+    return bool(_known(node, value, "its condition").item())
+
+
+def _known_int(node: Node, value: Value | None) -> int:
+    return int(_known(node, value, "the number of its repetitions").item())
+
+
+def _known(node: Node, value: Value | None, what: str) -> Array:
+    if value is None or value.known is None or value.known.size != 1:
+        raise _error(node, f"{what} must be known before it runs, and depends on values of tensors")
+    return value.known
+
+
+def _error(node: Node, because: str, hint: str = "") -> ModelError:
+    return ModelError(f"cannot compute {node.full_name}", because, hint, node.where)

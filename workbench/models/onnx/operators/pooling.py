@@ -1,0 +1,174 @@
+"""Pools: means, maxima and norms of windows, and of whole pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import ModelError
+from workbench.models.onnx.operators.elementwise import numbers, wide
+from workbench.models.onnx.operators.movement import padded
+from workbench.models.onnx.operators.products import pads_of
+from workbench.models.onnx.table import row
+from workbench.models.onnx.values import Array
+from workbench.tensor.tensor import Tensor
+
+Numbers = Sequence[int] | None
+
+
+@row("MaxPool")
+def max_pool(
+    x: Tensor,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Numbers = None,
+    pads: Numbers = None,
+    storage_order: int = 0,
+    strides: Numbers = None,
+    count: int,
+) -> Any:
+    """The greatest element of each window, and its position in the whole tensor."""
+    options = _options(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
+    if count == 1:
+        return x.max_pool2d(**options)
+    greatest, places = x.max_pool2d(**options, return_indices=True)
+    shape = x.shape[2:]
+    places = places.cast(dtypes.int64)
+    if storage_order == 1:  # the first axis varies fastest
+        position, place, step = None, places, 1
+        for size, below in zip(shape, [math.prod(shape[a + 1 :]) for a in range(len(shape))], strict=True):
+            part = (place // below) * step
+            position = part if position is None else position + part
+            place, step = place % below, step * size
+        assert position is not None
+        places = position
+    pictures = np.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2] + (1,) * len(shape))
+    return greatest, places + Tensor(pictures * math.prod(shape))
+
+
+@row("AveragePool", since=7)
+def average_pool(
+    x: Tensor,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Numbers = None,
+    pads: Numbers = None,
+    strides: Numbers = None,
+) -> Tensor:
+    options = _options(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
+    return x.avg_pool2d(**options, count_include_pad=bool(count_include_pad))
+
+
+@row("LpPool", since=2)
+def lp_pool(
+    x: Tensor,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Numbers = None,
+    p: int = 2,
+    pads: Numbers = None,
+    strides: Numbers = None,
+) -> Tensor:
+    """The norm of order `p` of each window: its powers' sums are a convolution with ones."""
+    options = _options(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
+    rank = len(kernel_shape)
+    powers = wide(x).abs() ** p
+    pictures = powers.reshape((x.shape[0] * x.shape[1], 1, *x.shape[2:]))
+    if ceil_mode:
+        sides = options["padding"][::-1]
+        more = [
+            _beyond(n + sides[2 * a] + sides[2 * a + 1], k, s, d)
+            for a, (n, k, s, d) in enumerate(
+                zip(x.shape[2:], kernel_shape, options["stride"], options["dilation"], strict=True)
+            )
+        ]
+        pictures = padded(pictures, [0] * rank + more, range(2, 2 + rank), "constant")
+    ones = Tensor.ones(1, 1, *kernel_shape, dtype=powers.dtype)
+    sums = pictures.conv2d(
+        ones, None, 1, options["stride"], options["dilation"], options["padding"]
+    )
+    return (sums ** (1 / p)).reshape((*x.shape[:2], *sums.shape[2:]))
+
+
+def _beyond(size: int, kernel: int, stride: int, dilation: int) -> int:
+    """Return how far the last window extends beyond the end."""
+    extent = (kernel - 1) * dilation + 1
+    count = -(-(size - extent) // stride) + 1
+    return max(0, (count - 1) * stride + extent - size)
+
+
+def _options(
+    x: Tensor,
+    kernel: Sequence[int],
+    auto_pad: str,
+    ceil_mode: int,
+    dilations: Numbers,
+    pads: Numbers,
+    strides: Numbers,
+) -> dict[str, Any]:
+    """Return the arguments of the pools of Tensors."""
+    rank = len(kernel)
+    steps, gaps = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    sides = pads_of(auto_pad, x.shape[2:], kernel, steps, gaps, pads)
+    return {
+        "kernel_size": tuple(kernel),
+        "stride": steps,
+        "dilation": gaps,
+        "padding": tuple(n for a in range(rank)[::-1] for n in (sides[a], sides[a + rank])),
+        "ceil_mode": bool(ceil_mode),
+    }
+
+
+@row("GlobalAveragePool")
+def global_average_pool(x: Tensor) -> Tensor:
+    return x.mean(tuple(range(2, x.ndim)), keepdim=True)
+
+
+@row("GlobalMaxPool")
+def global_max_pool(x: Tensor) -> Tensor:
+    return x.max(tuple(range(2, x.ndim)), keepdim=True)
+
+
+@row("GlobalLpPool", since=2)
+def global_lp_pool(x: Tensor, *, p: int = 2) -> Tensor:
+    return (wide(x).abs() ** p).sum(tuple(range(2, x.ndim)), keepdim=True) ** (1 / p)
+
+
+@row("MaxUnpool", since=9, known=("output_shape",))
+def max_unpool(
+    x: Tensor,
+    indices: Tensor,
+    output_shape: Array | None = None,
+    *,
+    kernel_shape: Sequence[int],
+    pads: Numbers = None,
+    strides: Numbers = None,
+) -> Tensor:
+    """Zeros, with elements at the positions that MaxPool returned."""
+    rank = len(kernel_shape)
+    sides, steps = pads or (0,) * (2 * rank), strides or (1,) * rank
+    sizes = [
+        (n - 1) * steps[a] - sides[a] - sides[a + rank] + kernel_shape[a]
+        for a, n in enumerate(x.shape[2:])
+    ]
+    shape = (*x.shape[:2], *sizes)
+    flat = Tensor.zeros(math.prod(shape), dtype=x.dtype)
+    filled = flat.scatter(0, indices.flatten(), x.flatten()).reshape(shape)
+    if output_shape is None:
+        return filled
+    wanted = numbers(output_shape)
+    if any(n < m for n, m in zip(wanted, shape, strict=True)):
+        raise ModelError("cannot unpool", f"the output shape {tuple(wanted)} is too small")
+    more = [n - m for n, m in zip(wanted, shape, strict=True)]
+    return padded(filled, [0] * len(more) + more, range(len(more)), "constant")

@@ -1,0 +1,193 @@
+"""Quantization: integers with a scale and a zero point. Right, not fast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.models.onnx.operators.elementwise import cast_to
+from workbench.models.onnx.operators.products import conv
+from workbench.models.onnx.table import row
+from workbench.models.onnx.values import dtype_of
+from workbench.tensor.tensor import Tensor
+
+
+@row("QuantizeLinear", since=10)
+def quantize(
+    x: Tensor,
+    scale: Tensor,
+    zero_point: Tensor | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+) -> Tensor:
+    """round(x / scale) + zero_point, saturated."""
+    if zero_point is not None:
+        dtype = zero_point.dtype
+    else:
+        dtype = dtype_of(output_dtype) if output_dtype else dtypes.uint8
+    factor = _spread(scale, x, axis, block_size)
+    if precision:
+        quotient = x.cast(dtype_of(precision)) / factor.cast(dtype_of(precision))
+    else:
+        quotient = x.cast(dtypes.float32) / factor.cast(dtypes.float32)
+    if dtype.is_float:
+        return cast_to(quotient, dtype, bool(saturate))
+    zero = None if zero_point is None else _spread(zero_point, x, axis, block_size)
+    return rounded(quotient, zero, dtype)
+
+
+def rounded(quotient: Tensor, zero: Tensor | None, dtype: DType) -> Tensor:
+    """Return the nearest integers plus a zero point, saturated."""
+    whole = quotient.cast(dtypes.float64).round()
+    whole = whole if zero is None else whole + zero.cast(dtypes.float64)
+    return whole.clamp(dtype.min, dtype.max).cast(dtypes.int32).cast(dtype)
+
+
+@row("DequantizeLinear", since=10)
+def dequantize(
+    x: Tensor,
+    scale: Tensor,
+    zero_point: Tensor | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Tensor:
+    """(x - zero_point) * scale."""
+    dtype = dtype_of(output_dtype) if output_dtype else scale.dtype
+    factor = _spread(scale, x, axis, block_size).cast(dtypes.float32)
+    if x.dtype.is_float or zero_point is None:
+        apart = x.cast(dtypes.float32)
+    else:
+        zero = _spread(zero_point, x, axis, block_size).cast(dtypes.int32)
+        apart = (x.cast(dtypes.int32) - zero).cast(dtypes.float32)
+    return (apart * factor).cast(dtype)
+
+
+def _spread(value: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
+    """Return a scale or zero point, one for all, an axis or blocks of an axis, in the shape of x."""
+    if value.numel() == 1:
+        return value.reshape(())
+    axis %= x.ndim
+    if not block_size:
+        return value.reshape((-1,) + (1,) * (x.ndim - axis - 1))
+    repeated = value.repeat_interleave(block_size, axis)
+    return repeated[(slice(None),) * axis + (slice(0, x.shape[axis]),)]
+
+
+@row("MatMulInteger", since=10)
+def matmul_integer(
+    a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
+) -> Tensor:
+    return _less(a, a_zero, -2) @ _less(b, b_zero, -1)
+
+
+def _less(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
+    """Return x - zero as int32: a zero point, or one for each place along an axis."""
+    whole = x.cast(dtypes.int32)
+    if zero is None:
+        return whole
+    zero = zero.cast(dtypes.int32)
+    if zero.numel() == 1:
+        return whole - zero.reshape(())
+    if zero.ndim == 1:
+        zero = zero.reshape((-1,) + (1,) * (-axis - 1))
+    return whole - zero
+
+
+@row("QLinearMatMul", since=10)
+def qlinear_matmul(
+    a: Tensor,
+    a_scale: Tensor,
+    a_zero: Tensor,
+    b: Tensor,
+    b_scale: Tensor,
+    b_zero: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+) -> Tensor:
+    sums = matmul_integer(a, b, a_zero, b_zero).cast(dtypes.float32)
+    scales = _along(a_scale, -2) * _along(b_scale, -1) / _along(y_scale, -2)
+    return rounded(sums * scales, _along(y_zero, -2), y_zero.dtype)
+
+
+def _along(value: Tensor, axis: int) -> Tensor:
+    if value.dtype.is_float:
+        value = value.cast(dtypes.float32)
+    if value.numel() == 1:
+        return value.reshape(())
+    return value.reshape((-1,) + (1,) * (-axis - 1)) if value.ndim == 1 else value
+
+
+@row("ConvInteger", since=10)
+def conv_integer(
+    x: Tensor,
+    weight: Tensor,
+    x_zero: Tensor | None = None,
+    w_zero: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    options: dict[str, Any] = {"auto_pad": auto_pad, "dilations": dilations, "group": group}
+    # The border is the zero point, which is 0 after it has been subtracted.
+    whole, taps = _less(x, x_zero, -1), _less(weight, w_zero, -weight.ndim)
+    return conv(whole, taps, pads=pads, strides=strides, **options)
+
+
+@row("QLinearConv", since=10)
+def qlinear_conv(
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero: Tensor,
+    weight: Tensor,
+    w_scale: Tensor,
+    w_zero: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+    bias: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    options: dict[str, Any] = {"auto_pad": auto_pad, "dilations": dilations, "group": group}
+    whole, taps = _less(x, x_zero, -1), _less(weight, w_zero, -weight.ndim)
+    sums = conv(whole, taps, bias, pads=pads, strides=strides, **options)
+    channels = _along(w_scale, 1 - x.ndim)
+    scales = _along(x_scale, -1) * channels / _along(y_scale, -1)
+    return rounded(sums.cast(dtypes.float32) * scales, y_zero.reshape(()), y_zero.dtype)
+
+
+@row("DynamicQuantizeLinear", since=11)
+def dynamic_quantize(x: Tensor) -> Any:
+    """`x` as integers of 8 bits for its range, with their scale and zero point."""
+    high, low = x.max().maximum(0), x.min().minimum(0)
+    scale = (high - low) / 255
+    zero = (-low / scale).round().clamp(0, 255)
+    zero = scale.eq(0).where(0, zero).cast(dtypes.int32).cast(dtypes.uint8)
+    quotient = scale.eq(0).where(0, x / scale.eq(0).where(1, scale))
+    return rounded(quotient, zero, dtypes.uint8), scale, zero
+
+
+def bits_unpacked(packed: Tensor, bits: int) -> Tensor:
+    """Return the numbers of `bits` bits that bytes hold, the lowest bits first, along the last
+    axis."""
+    shape = packed.shape
+    count = 8 // bits
+    parts = [(packed >> (n * bits)) & ((1 << bits) - 1) for n in range(count)]
+    both = parts[0].stack(*parts[1:], dim=-1)
+    return both.reshape((*shape[:-1], math.prod(shape[-1:]) * count))

@@ -1,0 +1,119 @@
+"""ONNX models as sources: files, on their own memory, with inputs by position or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.base.dtypes import DType
+from workbench.base.errors import ModelError, kind_of
+from workbench.models.model import Call, Port
+from workbench.models.onnx.file import Declared, read
+from workbench.models.onnx.folding import MOST_ELEMENTS, names_needed
+from workbench.models.onnx.graph import OnnxGraph
+from workbench.models.onnx.table import load_rows
+from workbench.models.onnx.values import Array, dtype_of, on_memory
+from workbench.tensor.tensor import Tensor
+
+
+class OnnxSource:
+    """A path of an ONNX file, its bytes, or an onnx.ModelProto."""
+
+    def __init__(self, source: Any):
+        self._file = read(source)
+        load_rows()
+        self._needed = names_needed(self._file.body, self._file.functions)
+        self.name = self._file.name
+        # A number is a constant of kernels; other initializers are memory that is read.
+        self.state: Mapping[str, Tensor] = {
+            name: on_memory(array)
+            for name, array in self._file.body.constants.items()
+            if array.ndim
+        }
+        self.parameter_names: Sequence[str] = [
+            name for name, tensor in self.state.items() if tensor.dtype.is_float
+        ]
+
+    def bound(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> Call:
+        """Return arguments as the file declares its inputs, in that order.
+
+        Errors: ModelError for inputs that are missing, left over, or of another dtype or shape.
+        """
+        declared = self._file.inputs
+        if len(arguments) > len(declared):
+            raise self._unfit(f"there are {len(arguments)} inputs")
+        given = dict(zip((each.name for each in declared), arguments, strict=False))
+        for name, value in options.items():
+            if name in given or all(name != each.name for each in declared):
+                raise self._unfit(f"the input {name!r} is given twice, or unknown")
+            given[name] = value
+        missing = [each.name for each in declared if each.name not in given]
+        if missing:
+            raise self._unfit(f"the input {missing[0]!r} is missing")
+        tensors = tuple(self._tensor(each, given[each.name]) for each in declared)
+        self._check_shapes(tensors)
+        known = {
+            each.name: self._array(each.name, tensor)
+            for each, tensor in zip(declared, tensors, strict=True)
+            if each.name in self._needed
+        }
+        shapes = tuple((t.shape, t.dtype) for t in tensors)
+        values = tuple((name, array.tobytes()) for name, array in known.items())
+        return Call(tensors, (shapes, values), known)
+
+    def graph(self, call: Call) -> OnnxGraph:
+        pairs = zip(self._file.inputs, call.tensors, strict=True)
+        ports = tuple(Port(each.name, t.shape, t.dtype) for each, t in pairs)
+        return OnnxGraph(self._file, self.state, ports, call.arguments)
+
+    def _tensor(self, declared: Declared, value: Any) -> Tensor:
+        dtype = dtype_of(declared.number)
+        tensor = _as_tensor(value, dtype)
+        if tensor is None:
+            raise self._unfit(f"the input {declared.name!r} is {kind_of(value)}")
+        if tensor.dtype is not dtype:
+            because = f"the input {declared.name!r} has dtype {tensor.dtype}"
+            raise self._unfit(because, f"x.cast({str(dtype)!r}), or x.astype(np.{dtype})")
+        return tensor
+
+    def _check_shapes(self, tensors: Sequence[Tensor]) -> None:
+        """Errors: ModelError for a shape that is not the declared one."""
+        for declared, tensor in zip(self._file.inputs, tensors, strict=True):
+            if declared.shape is None:
+                continue
+            is_fit = len(declared.shape) == tensor.ndim
+            for axis, size in zip(declared.shape, tensor.shape, strict=False):
+                is_fit &= not isinstance(axis, int) or axis == size
+            if not is_fit:
+                raise self._unfit(f"the input {declared.name!r} has shape {tensor.shape}")
+
+    def _array(self, name: str, tensor: Tensor) -> Array:
+        if tensor.numel() > MOST_ELEMENTS:
+            because = f"shapes depend on the values of {name!r}, and it has {tensor.numel():,}"
+            raise ModelError(f"cannot read {self.name} for these inputs", because)
+        return np.array(tensor.numpy())
+
+    def _unfit(self, because: str, hint: str = "") -> ModelError:
+        takes = ", ".join(map(_described, self._file.inputs)) or "no inputs"
+        return ModelError(f"{self.name} takes {takes}", because, hint)
+
+
+def _as_tensor(value: Any, dtype: DType) -> Tensor | None:
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return Tensor(np.asarray(value))
+    if isinstance(value, (bool, int, float, list, tuple)):
+        return Tensor(np.array(value).astype(dtype.numpy))
+    if hasattr(value, "__dlpack__"):
+        return Tensor.from_dlpack(value.detach() if hasattr(value, "detach") else value)
+    return None
+
+
+def _described(declared: Declared) -> str:
+    dtype = dtype_of(declared.number)
+    if declared.shape is None:
+        return f"{declared.name}: {dtype}"
+    return f"{declared.name}: {dtype}[{', '.join(str(n or '?') for n in declared.shape)}]"
