@@ -1,6 +1,7 @@
-"""torch, which tests compare with: an independent oracle of the Tensor API.
+"""Libraries that tests compare with: torch, an independent oracle of the Tensor API, and onnx with
+ONNX Runtime, of models from files.
 
-Where it is missing, what needs it is skipped; in CI, which installs it, that fails.
+Where one is missing, what needs it is skipped; in CI, which installs them, that fails.
 """
 
 from __future__ import annotations
@@ -12,15 +13,24 @@ from typing import Any
 import pytest
 
 
-def _torch() -> Any:
+def peer(name: str, version: str = "") -> Any:
+    """Return a library, or skip the file of tests that asks for it."""
     try:
-        module = import_module("torch")
+        return import_module(name)
     except ImportError:
         if os.environ.get("CI"):
             raise
-        pytest.skip("torch is not installed: pip install torch==2.13.0", allow_module_level=True)
+        hint = f"{name} is not installed: pip install {name}{version}"
+        pytest.skip(hint, allow_module_level=True)
+
+
+def _torch() -> Any:
+    module = peer("torch", "==2.13.0")
     module.set_num_threads(1)  # test processes share the cores
     return module
 
 
-torch: Any = _torch()
+def __getattr__(name: str) -> Any:
+    if name == "torch":
+        return _torch()
+    raise AttributeError(name)

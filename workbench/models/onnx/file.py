@@ -21,7 +21,7 @@ from workbench.models.onnx.values import Array, dtype_of
 MOST_NODES = 100_000
 """The maximal number of nodes of a file; those of large language models have some 10,000."""
 MOST_DEPTH = 32
-"""The maximal depth of graphs within graphs, and of functions that call functions."""
+"""The maximal depth of graphs within graphs."""
 Outer = tuple[set[str], ...]
 """The names that a graph sees: a set for each graph around it."""
 EXTERNAL = 1
@@ -132,10 +132,14 @@ def package() -> Any:
 
 
 def function_of(proto: Any, opset: int) -> Function:
-    """Return the function of a FunctionProto that the onnx package has for an operator."""
+    """Return the function of a FunctionProto that the onnx package has for an operator. Outputs
+    that it leaves out, since a call does not ask for them, are ""."""
     reader = _Reader(proto.name, None, None)
-    opsets = {each.domain: each.version for each in proto.opset_import} or {"": opset}
-    return reader.function(proto, opsets)
+    function = reader.function(proto, {"": opset, **_opsets(proto.opset_import)}, is_whole=False)
+    body = function.body
+    names = {*body.inputs, *(name for node in body.nodes for name in node.outputs)}
+    outputs = tuple(name if name in names else "" for name in body.outputs)
+    return Function(Body(body.nodes, body.inputs, outputs, {}), function.defaults)
 
 
 class _Reader:
@@ -152,6 +156,7 @@ class _Reader:
             (_domain(each.domain), each.name): self.function(each, _opsets(each.opset_import))
             for each in model.functions
         }
+        self.check_calls(functions)
         body = self.body(model.graph, opsets, (), 0)
         inputs = [
             self.declared(each) for each in model.graph.input if each.name not in body.constants
@@ -176,18 +181,19 @@ class _Reader:
             raise self.error(f"its input {proto.name!r} has another dtype", str(error)) from None
         return Declared(proto.name, tensor.elem_type, shape)
 
-    def function(self, proto: Any, opsets: Mapping[str, int]) -> Function:
+    def function(self, proto: Any, opsets: Mapping[str, int], is_whole: bool = True) -> Function:
         inputs, outputs = tuple(proto.input), tuple(proto.output)
         defined = set(inputs)
         nodes = self.nodes(proto.node, opsets, defined, 1)
-        self.check_outputs(outputs, (defined,))
-        defaults = {each.name: self.attribute(each, opsets, (), 1)
-                    for each in proto.attribute_proto}
+        if is_whole:
+            self.check_outputs(outputs, (defined,))
+        defaults = {
+            each.name: self.attribute(each, f"attribute {each.name!r}", opsets, (), 1)
+            for each in proto.attribute_proto
+        }
         return Function(Body(nodes, inputs, outputs, {}), defaults)
 
-    def body(
-        self, proto: Any, opsets: Mapping[str, int], outer: Outer, depth: int
-    ) -> Body:
+    def body(self, proto: Any, opsets: Mapping[str, int], outer: Outer, depth: int) -> Body:
         """Return a graph that sees the names `outer`."""
         if depth > MOST_DEPTH:
             raise self.error("graphs are nested too deeply", f"{MOST_DEPTH} levels are read")
@@ -235,12 +241,7 @@ class _Reader:
         return tuple(nodes)
 
     def node(
-        self,
-        proto: Any,
-        opsets: Mapping[str, int],
-        defined: set[str],
-        outer: Outer,
-        depth: int,
+        self, proto: Any, opsets: Mapping[str, int], defined: set[str], outer: Outer, depth: int
     ) -> Node:
         outputs = tuple(proto.output)
         name = proto.name or next(filter(None, outputs), proto.op_type)
@@ -251,7 +252,8 @@ class _Reader:
             if each.ref_attr_name:
                 references[each.name] = each.ref_attr_name
             else:
-                attributes[each.name] = self.attribute(each, opsets, inner, depth)
+                where = f"attribute {each.name!r} of node {name!r}"
+                attributes[each.name] = self.attribute(each, where, opsets, inner, depth)
         return Node(
             name,
             proto.op_type,
@@ -265,10 +267,9 @@ class _Reader:
         )
 
     def attribute(
-        self, proto: Any, opsets: Mapping[str, int], outer: Outer, depth: int
+        self, proto: Any, where: str, opsets: Mapping[str, int], outer: Outer, depth: int
     ) -> Any:
         """Return an attribute's value: numbers, text, an array, or a Body."""
-        where = f"attribute {proto.name!r}"
         onnx = package()
         kinds = onnx.AttributeProto
         match proto.type:
@@ -358,6 +359,24 @@ class _Reader:
         because = f"the path {location!r} leads out of the folder of the model"
         raise self.error(f"cannot read {where}", because)
 
+    def check_calls(self, functions: Mapping[tuple[str, str], Function]) -> None:
+        """Errors: ModelError for a function that calls itself, or calls nested too deeply."""
+        heights: dict[tuple[str, str], int] = {}
+        while len(heights) < len(functions):
+            ready = {
+                key: 1 + max((heights[c] for c in calls), default=0)
+                for key, calls in (
+                    (k, _calls(f.body) & functions.keys()) for k, f in functions.items()
+                )
+                if key not in heights and heights.keys() >= calls
+            }
+            if not ready:
+                name = next(name for _, name in functions.keys() - heights.keys())
+                raise self.error(f"the function {name!r} calls itself")
+            heights.update(ready)
+            if max(ready.values()) > MOST_DEPTH:
+                raise self.error(f"functions are nested more than {MOST_DEPTH} times")
+
     def check_outputs(self, outputs: Iterable[str], defined: Outer) -> None:
         for name in outputs:
             if not any(name in each for each in defined):
@@ -366,6 +385,17 @@ class _Reader:
     def error(self, because: str, more: str = "", hint: str = "") -> ModelError:
         reason = f"{because}: {more}" if more else because
         return ModelError(f"cannot read {self.name}", reason, hint)
+
+
+def _calls(body: Body) -> set[tuple[str, str]]:
+    """Return the operators that a graph calls, also in graphs within it."""
+    calls = {(node.domain, node.operator) for node in body.nodes}
+    return calls.union(*(_calls(inner) for node in body.nodes for inner in inner_bodies(node)))
+
+
+def cannot_compute(node: Node, because: str, hint: str = "") -> ModelError:
+    """Return the error for a node that cannot be computed."""
+    return ModelError(f"cannot compute {node.full_name}", because, hint, node.where)
 
 
 def inner_bodies(node: Node) -> Iterator[Body]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from workbench.models.onnx.file import Body, Function, Node, inner_bodies
+from workbench.models.onnx.functions import plain_function
 from workbench.models.onnx.table import row_of
 from workbench.models.onnx.values import Array
 
@@ -25,7 +26,20 @@ ELEMENTWISE = frozenset(
     {
         *("Abs", "Add", "And", "BitShift", "Cast", "CastLike", "Ceil", "Div", "Equal", "Floor"),
         *("Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Mean", "Min"),
-        *("Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Round", "Sign", "Sqrt", "Sub"),
+        *(
+            "Mod",
+            "Mul",
+            "Neg",
+            "Not",
+            "Or",
+            "Pow",
+            "Reciprocal",
+            "Relu",
+            "Round",
+            "Sign",
+            "Sqrt",
+            "Sub",
+        ),
         *("Sum", "Where", "Xor"),
     }
 )
@@ -49,7 +63,7 @@ class Folding:
     """Folded results, which are computed once for equal inputs."""
 
     def __init__(self) -> None:
-        self._results: dict[Any, tuple[Array, ...]] = {}
+        self._results: dict[Any, tuple[Array, ...] | None] = {}
 
     def folded(
         self, node: Node, attributes: Mapping[str, Any], inputs: Sequence[Array | None]
@@ -62,7 +76,10 @@ class Folding:
             return None
         if not 0 <= _most_results(node.operator, inputs) <= MOST_RESULTS:
             return None
-        key = (node, *((str(a.dtype), a.shape, a.tobytes()) if a is not None else 0 for a in inputs))
+        key = (
+            node,
+            *((str(a.dtype), a.shape, a.tobytes()) if a is not None else 0 for a in inputs),
+        )
         if key not in self._results:
             self._results[key] = _evaluated(node, inputs)
         return self._results[key]
@@ -89,7 +106,8 @@ def _most_results(operator: str, inputs: Sequence[Array | None]) -> float:
         return -1
 
 
-def _evaluated(node: Node, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+def _evaluated(node: Node, inputs: Sequence[Array | None]) -> tuple[Array, ...] | None:
+    """Return what the reference evaluator computes; None if it cannot."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
@@ -98,69 +116,77 @@ def _evaluated(node: Node, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
     opsets = [helper.make_opsetid("", node.opset)]
     function = helper.make_function("workbench", "folded", names, outputs, [node.proto], opsets)
     feeds = {name: a for name, a in zip(node.inputs, inputs, strict=True) if a is not None}
-    results = iter(ReferenceEvaluator(function).run(None, feeds))
-    return tuple(np.asarray(next(results)) if name else np.empty(0) for name in node.outputs)
+    try:
+        with np.errstate(all="ignore"):
+            results = iter(ReferenceEvaluator(function).run(None, feeds, attributes={}))
+        return tuple(np.asarray(next(results)) if name else np.empty(0) for name in node.outputs)
+    except Exception:  # of many classes: then the operator's row computes it, or refuses it
+        return None
 
 
-def names_needed(
-    body: Body, functions: Mapping[tuple[str, str], Function], results: Iterable[str] = ()
-) -> set[str]:
-    """Return the names in a graph whose values must be known while it is read: shapes, axes,
-    conditions, and what those are computed from; also those of the graphs around it. `results` are
-    names that must be known for other reasons."""
-    needed = set(results)
-    for node in reversed(body.nodes):
-        if node.operator in OF_SHAPES and not node.domain:
-            continue
-        needed.update(_inputs_needed(node, functions, needed))
-        if not node.domain and node.operator in FOLDED and needed.intersection(node.outputs):
-            needed.update(filter(None, node.inputs))
-    needed.discard("")
-    return needed
+class Needs:
+    """Which names of graphs must be known while they are read: shapes, axes, conditions, and what
+    those are computed from. What is found for a function is kept."""
+
+    def __init__(self, functions: Mapping[tuple[str, str], Function]):
+        self._functions = functions
+        self._found: dict[tuple[Function, frozenset[str]], set[str]] = {}
+
+    def names(self, body: Body, results: Iterable[str] = ()) -> set[str]:
+        """Return the names that must be known for a graph, also of the graphs around it. `results`
+        are names that must be known for other reasons."""
+        needed = set(results)
+        for node in reversed(body.nodes):
+            if node.operator in OF_SHAPES and not node.domain:
+                continue
+            needed |= self._of_node(node, needed)
+            is_folded = not node.domain and node.operator in FOLDED
+            if is_folded and not needed.isdisjoint(node.outputs):
+                needed.update(node.inputs)
+        needed.discard("")
+        return needed
+
+    def _of_node(self, node: Node, needed: set[str]) -> set[str]:
+        """Return the names that must be known for a node itself."""
+        found = row_of(node.domain, node.operator, node.opset)
+        function = self._functions.get((node.domain, node.operator))
+        asked = [place for place, name in enumerate(node.outputs) if name in needed]
+        if not node.domain and node.operator in REPEATED:
+            inner = [self._around(node, body, asked) for body in inner_bodies(node)]
+            return set(node.inputs[: REPEATED[node.operator]]).union(*inner)
+        if function is None and found is None:
+            function = plain_function(node)
+        if function is not None:
+            results = frozenset(function.body.outputs[place] for place in asked)
+            key = function, results
+            if key not in self._found:
+                self._found[key] = self.names(function.body, results)
+            pairs = zip(function.body.inputs, node.inputs, strict=False)
+            return {name for formal, name in pairs if formal in self._found[key]}
+        if found is None:
+            return set()
+        return {name for place, name in enumerate(node.inputs) if found.needs(place)}
+
+    def _around(self, node: Node, body: Body, asked: Sequence[int]) -> set[str]:
+        """Return the names outside of an inner graph that must be known for it."""
+        is_loop = node.operator == "Loop"
+        places = [place + is_loop for place in asked]
+        results = {body.outputs[place] for place in places if place < len(body.outputs)}
+        if is_loop:
+            results |= set(body.outputs[:1])
+        inner = self.names(body, results)
+        while is_loop:
+            # What must be known in an iteration must be known after the one before it.
+            carried = zip(body.inputs[2:], body.outputs[1:], strict=False)
+            more = {result for name, result in carried if name in inner} - results
+            if not more:
+                break
+            results |= more
+            inner = self.names(body, results)
+        own = {*body.inputs, *body.constants, *(name for n in body.nodes for name in n.outputs)}
+        pairs = zip(body.inputs, node.inputs, strict=False) if node.operator != "If" else ()
+        return (inner - own) | {name for formal, name in pairs if formal in inner}
 
 
-def _inputs_needed(
-    node: Node, functions: Mapping[tuple[str, str], Function], needed: set[str]
-) -> set[str]:
-    """Return the names that must be known for a node itself."""
-    function = functions.get((node.domain, node.operator))
-    asked = [place for place, name in enumerate(node.outputs) if name in needed]
-    if function is not None:
-        results = [function.body.outputs[place] for place in asked]
-        inner = names_needed(function.body, functions, results)
-        pairs = zip(function.body.inputs, node.inputs, strict=False)
-        return {name for formal, name in pairs if formal in inner}
-    names: set[str] = set()
-    if node.operator in ("If", "Loop", "Scan") and not node.domain:
-        lead = {"If": 1, "Loop": 2, "Scan": 0}[node.operator]
-        names.update(node.inputs[:lead])
-        for inner_body in inner_bodies(node):
-            names |= _around(node, inner_body, functions, asked)
-        return names
-    found = row_of(node.domain, node.operator, node.opset)
-    if found is None:
-        return names
-    return {name for place, name in enumerate(node.inputs) if found.needs(place)}
-
-
-def _around(
-    node: Node, body: Body, functions: Mapping[tuple[str, str], Function], asked: Sequence[int]
-) -> set[str]:
-    """Return the names outside of an inner graph that must be known for it."""
-    is_loop = node.operator == "Loop"
-    results = {body.outputs[place + is_loop] for place in asked if place + is_loop < len(body.outputs)}
-    if is_loop and body.outputs:
-        results.add(body.outputs[0])
-    while True:
-        inner = names_needed(body, functions, results)
-        if not is_loop:
-            break
-        # What must be known in an iteration must be known after the one before it.
-        carried = zip(body.inputs[2:], body.outputs[1:], strict=False)
-        more = {result for name, result in carried if name in inner} - results
-        if not more:
-            break
-        results |= more
-    own = {*body.inputs, *body.constants, *(name for n in body.nodes for name in n.outputs)}
-    pairs = zip(body.inputs, node.inputs, strict=False) if node.operator != "If" else ()
-    return (inner - own) | {name for formal, name in pairs if formal in inner}
+REPEATED = {"If": 1, "Loop": 2, "Scan": 0}
+"""Operators with graphs, and how many of their first inputs must be known."""

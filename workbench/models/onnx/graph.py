@@ -14,22 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from workbench.base.dtypes import DType, dtypes
+from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, WorkbenchError
 from workbench.base.source import Attribution, NamedModule, attributed
 from workbench.models.model import OperatorUse, Port, Results, counted
-from workbench.models.onnx.file import (
-    MOST_DEPTH,
-    Body,
-    Function,
-    ModelFile,
-    Node,
-    function_of,
-    inner_bodies,
+from workbench.models.onnx.file import Body, Function, ModelFile, Node, cannot_compute, inner_bodies
+from workbench.models.onnx.folding import MOST_ELEMENTS, OF_SHAPES, Folding
+from workbench.models.onnx.functions import (
+    declared_dtypes,
+    is_function,
+    schema_defaults,
+    schema_function,
 )
-from workbench.models.onnx.folding import OF_SHAPES, Folding
 from workbench.models.onnx.table import REFUSED, Row, row_of
-from workbench.models.onnx.values import Array, Value, number_of
+from workbench.models.onnx.values import Array, Value
 from workbench.tensor.tensor import Tensor
 
 MOST_STEPS = 200_000
@@ -87,15 +85,17 @@ class OnnxGraph:
         """Return the one output, or a tuple of them."""
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def _uses(self, body: Body, functions: set[Function]) -> Iterator[tuple[str, str, str]]:
+    def _uses(self, body: Body, visited: set[Function]) -> Iterator[tuple[str, str, str]]:
+        """Yield the nodes of a graph; those of a function once."""
         for node in body.nodes:
             function = self._file.functions.get((node.domain, node.operator))
             if function is None:
                 yield node.full_name, node.where, self._evaluation.refusal(node)
-            elif function not in functions:
-                yield from self._uses(function.body, functions | {function})
+            elif function not in visited:
+                visited.add(function)
+                yield from self._uses(function.body, visited)
             for inner in inner_bodies(node):
-                yield from self._uses(inner, functions)
+                yield from self._uses(inner, visited)
 
 
 class Scope:
@@ -124,27 +124,25 @@ class Evaluation:
         self._modules: dict[str, NamedModule] = {}
         self._computed: set[Node] = set()
         self._defined: dict[Any, Function] = {}
-        self._steps = self._depth = 0
+        self._steps = 0
         self._is_attributed = False
 
     def begin(self) -> None:
         """Begin a run of the model's graph."""
-        self._steps = self._depth = 0
+        self._steps = 0
 
     def refusal(self, node: Node) -> str:
         """Return why an operator cannot be computed here; "" if it can."""
         is_control = not node.domain and node.operator in (CONTROL | OF_SHAPES | {"Constant"})
         if node in self._computed or is_control:
             return ""
-        if row_of(node.domain, node.operator, node.opset) or self._schema_function(node):
+        if row_of(node.domain, node.operator, node.opset) or is_function(node):
             return ""
         if node.domain:
             return f"{node.domain} is not ONNX's domain, and there is no row for it in the table"
         return REFUSED.get(node.operator, "there is no row for it in the table of operators")
 
-    def evaluate(
-        self, nodes: Sequence[Node], scope: Scope, attributes: Mapping[str, Any]
-    ) -> None:
+    def evaluate(self, nodes: Sequence[Node], scope: Scope, attributes: Mapping[str, Any]) -> None:
         """Compute nodes in a scope. `attributes` are those of the function that they are in.
 
         Errors: ModelError for a node that cannot be computed.
@@ -152,7 +150,7 @@ class Evaluation:
         for node in nodes:
             self._steps += 1
             if self._steps > MOST_STEPS:
-                raise _error(node, f"a call computes at most {MOST_STEPS:,} nodes")
+                raise cannot_compute(node, f"a call computes at most {MOST_STEPS:,} nodes")
             own = {
                 **node.attributes,
                 **{n: attributes[of] for n, of in node.references.items() if of in attributes},
@@ -160,18 +158,21 @@ class Evaluation:
             try:
                 inputs = [scope[name] for name in node.inputs]
                 results = self._results(node, own, inputs, scope)
-            except ModelError:
-                raise
             except WorkbenchError as error:
-                raise _error(node, str(error)) from error
+                if isinstance(error, ModelError) and error.where:  # a node within this one
+                    raise
+                because = f"{error.what}: {error.because}" if error.because else error.what
+                raise cannot_compute(node, because, error.hint) from error
             except _UNFIT as error:
-                raise _error(node, f"its inputs or attributes do not fit: {error}") from error
+                raise cannot_compute(
+                    node, f"its inputs or attributes do not fit: {error}"
+                ) from error
             self._computed.add(node)
             for name, value in zip(node.outputs, results, strict=False):
                 scope.values[name] = value
             for name in node.outputs[len(results) :]:
                 if name:
-                    raise _error(node, f"its output {name!r} is not computed here")
+                    raise cannot_compute(node, f"its output {name!r} is not computed here")
 
     def _results(
         self,
@@ -187,6 +188,9 @@ class Evaluation:
         if not node.domain and node.operator in OF_SHAPES:
             assert inputs[0] is not None
             return [Value(shape_of(node.operator, inputs[0], attributes))]
+        if not node.domain and node.operator == "CastLike" and _is_float(inputs):
+            assert inputs[0] is not None and inputs[0].known is not None and inputs[1] is not None
+            return [Value(inputs[0].known.astype(inputs[1].dtype.numpy))]
         arrays = [None if each is None else each.known for each in inputs]
         if all(a is not None or v is None for a, v in zip(arrays, inputs, strict=True)):
             folded = self._folding.folded(node, attributes, arrays)
@@ -205,15 +209,11 @@ class Evaluation:
         ]
 
     def _row(
-        self,
-        node: Node,
-        found: Row,
-        attributes: Mapping[str, Any],
-        inputs: Sequence[Value | None],
+        self, node: Node, found: Row, attributes: Mapping[str, Any], inputs: Sequence[Value | None]
     ) -> Any:
         options = dict(attributes)
         if more := options.keys() - found.keywords:
-            raise _error(node, f"there is no attribute {min(more)!r} here")
+            raise cannot_compute(node, f"there is no attribute {min(more)!r} here")
         if "count" in found.keywords:
             options["count"] = len(node.outputs)
         arguments: list[Any] = []
@@ -221,7 +221,9 @@ class Evaluation:
             if value is not None and found.needs(place):
                 if value.known is None:
                     because = f"its input {node.inputs[place]!r} must be known before it runs"
-                    raise _error(node, f"{because}, and it depends on the values of tensors")
+                    raise cannot_compute(
+                        node, f"{because}, and it depends on the values of tensors"
+                    )
                 arguments.append(value.known)
             else:
                 arguments.append(None if value is None else value.tensor)
@@ -237,36 +239,27 @@ class Evaluation:
         """Return the outputs of a function that is called with inputs and attributes."""
         body = function.body
         if len(inputs) > len(body.inputs):
-            raise _error(node, f"it takes {len(body.inputs)} inputs, and {len(inputs)} are given")
+            raise cannot_compute(
+                node, f"it takes {len(body.inputs)} inputs, and {len(inputs)} are given"
+            )
         rest = [None] * (len(body.inputs) - len(inputs))
         scope = Scope(dict(zip(body.inputs, [*inputs, *rest], strict=True)))
-        with self._inside(node):
-            self.evaluate(body.nodes, scope, {**function.defaults, **attributes})
+        self.evaluate(body.nodes, scope, {**function.defaults, **attributes})
         return [scope[name] for name in body.outputs]
 
     def _expanded(
         self, node: Node, attributes: Mapping[str, Any], inputs: Sequence[Value | None]
     ) -> Sequence[Value | None]:
         """Return the outputs of an operator by the function that defines it in ONNX."""
-        if not self._schema_function(node):
-            raise _error(node, self.refusal(node))
+        if not is_function(node):
+            raise cannot_compute(node, self.refusal(node))
+        attributes = {**schema_defaults(node), **attributes}
         types = tuple(None if v is None else (v.dtype, v.tensor.shape) for v in inputs)
-        key = node, types, repr(sorted(attributes)) if node.references else ""
+        key = node, types, repr(attributes) if node.references else ""
         if key not in self._defined:
             self._defined[key] = schema_function(node, attributes, types)
         with self._attributed(node):
             return self._called(node, self._defined[key], attributes, inputs)
-
-    def _schema_function(self, node: Node) -> bool:
-        from onnx import defs
-
-        if not defs.has(node.operator, node.domain):
-            return False
-        try:
-            schema = defs.get_schema(node.operator, node.opset, node.domain)
-        except defs.SchemaError:
-            return False
-        return bool(schema.has_function or schema.has_context_dependent_function)
 
     def _controlled(
         self,
@@ -275,19 +268,20 @@ class Evaluation:
         inputs: Sequence[Value | None],
         scope: Scope,
     ) -> Sequence[Value | None]:
-        with self._inside(node):
-            if node.operator == "If":
-                branch = "then_branch" if _known_bool(node, inputs[0]) else "else_branch"
-                return self._body(node, attributes[branch], [], scope)
-            if node.operator == "Loop":
-                return self._looped(node, attributes["body"], inputs, scope)
-            return self._scanned(node, attributes, inputs, scope)
+        if node.operator == "If":
+            branch = "then_branch" if _known_bool(node, inputs[0]) else "else_branch"
+            return self._body(node, attributes[branch], [], scope)
+        if node.operator == "Loop":
+            return self._looped(node, attributes["body"], inputs, scope)
+        return self._scanned(node, attributes, inputs, scope)
 
     def _body(
         self, node: Node, body: Body, inputs: Sequence[Value | None], outer: Scope
     ) -> list[Value | None]:
         if len(inputs) != len(body.inputs):
-            raise _error(node, f"its graph takes {len(body.inputs)} inputs, not {len(inputs)}")
+            raise cannot_compute(
+                node, f"its graph takes {len(body.inputs)} inputs, not {len(inputs)}"
+            )
         values: dict[str, Value | None] = {n: Value(a) for n, a in body.constants.items()}
         values.update(zip(body.inputs, inputs, strict=True))
         scope = Scope(values, outer)
@@ -312,7 +306,7 @@ class Evaluation:
             count += 1
             self._steps += 1
             if self._steps > MOST_STEPS:
-                raise _error(node, f"a call computes at most {MOST_STEPS:,} nodes")
+                raise cannot_compute(node, f"a call computes at most {MOST_STEPS:,} nodes")
         return [*carried, *(_stacked(node, each, 0) for each in gathered)]
 
     def _scanned(
@@ -323,7 +317,9 @@ class Evaluation:
         scope: Scope,
     ) -> list[Value | None]:
         if node.opset < 9:
-            raise _error(node, "a scan of opset 8 is not built here", "a model of opset 9 or later")
+            raise cannot_compute(
+                node, "a scan of opset 8 is not built here", "a model of opset 9 or later"
+            )
         body, count = attributes["body"], attributes["num_scan_inputs"]
         first = len(inputs) - count
         state = list(inputs[:first])
@@ -332,7 +328,9 @@ class Evaluation:
         backwards = attributes.get("scan_input_directions", (0,) * count)
         lengths = {t.shape[a] for t, a in zip(sequences, axes, strict=True)}
         if len(lengths) != 1 or 0 in lengths:
-            raise _error(node, f"its sequences must have one length, and have {sorted(lengths)}")
+            raise cannot_compute(
+                node, f"its sequences must have one length, and have {sorted(lengths)}"
+            )
         outs = len(body.outputs) - first
         out_axes = attributes.get("scan_output_axes", (0,) * outs)
         out_backwards = attributes.get("scan_output_directions", (0,) * outs)
@@ -354,16 +352,6 @@ class Evaluation:
             for each, axis, backward in zip(gathered, out_axes, out_backwards, strict=True)
         ]
         return [*state, *ends]
-
-    @contextmanager
-    def _inside(self, node: Node) -> Iterator[None]:
-        self._depth += 1
-        if self._depth > MOST_DEPTH:
-            raise _error(node, f"functions and graphs are nested more than {MOST_DEPTH} times")
-        try:
-            yield
-        finally:
-            self._depth -= 1
 
     @contextmanager
     def _attributed(self, node: Node) -> Iterator[None]:
@@ -388,62 +376,12 @@ def shape_of(operator: str, value: Value, attributes: Mapping[str, Any]) -> Arra
     return np.array(shape[slice(attributes.get("start", 0), attributes.get("end"))], np.int64)
 
 
-def declared_dtypes(node: Node, inputs: Sequence[Value | None]) -> list[DType | None]:
-    """Return the dtypes that ONNX declares for the outputs of a node with these inputs; None where
-    attributes say it."""
-    from onnx import defs
-
-    try:
-        schema = defs.get_schema(node.operator, node.opset, node.domain)
-    except defs.SchemaError:
-        return []
-    bound: dict[str, DType] = {}
-    formal = list(schema.inputs)
-    for place, value in enumerate(inputs):
-        if value is not None and formal:
-            bound.setdefault(formal[min(place, len(formal) - 1)].type_str, value.dtype)
-    return [bound.get(each.type_str) or _FIXED.get(each.type_str) for each in schema.outputs]
-
-
-_FIXED = {"tensor(int64)": dtypes.int64, "tensor(bool)": dtypes.bool, "tensor(float)": dtypes.float32}
-
-
-def schema_function(
-    node: Node,
-    attributes: Mapping[str, Any],
-    types: Sequence[tuple[DType, tuple[int, ...]] | None],
-) -> Function:
-    """Return the function that defines an operator in ONNX, for inputs of these types."""
-    from onnx import FunctionProto, NodeProto, TypeProto, defs, helper
-
-    schema = defs.get_schema(node.operator, node.opset, node.domain)
-    proto = FunctionProto()
-    if schema.has_function:
-        version = _latest(schema.function_opset_versions, node.opset)
-        data = schema.get_function_with_opset_version(version)
-    else:
-        version = _latest(schema.context_dependent_function_opset_versions, node.opset)
-        call = NodeProto()
-        call.CopyFrom(node.proto)
-        if node.references:
-            del call.attribute[:]
-            call.attribute.extend(helper.make_attribute(n, v) for n, v in attributes.items())
-        protos = [
-            TypeProto() if t is None else helper.make_tensor_type_proto(number_of(t[0]), t[1])
-            for t in types
-        ]
-        listed = [each.SerializeToString() for each in protos]
-        data = schema.get_context_dependent_function_with_opset_version(
-            version, call.SerializeToString(), listed
-        )
-    if not data:
-        raise _error(node, "ONNX has no function for it with inputs of these types")
-    proto.ParseFromString(data)
-    return function_of(proto, node.opset)
-
-
-def _latest(versions: Sequence[int], opset: int) -> int:
-    return max((v for v in versions if v <= opset), default=min(versions))
+def _is_float(inputs: Sequence[Value | None]) -> bool:
+    """Whether the first of two inputs is a known float, and the second one has such a dtype."""
+    first, second = inputs
+    if first is None or second is None or first.known is None or first.known.size > MOST_ELEMENTS:
+        return False
+    return all(v.dtype.is_float and v.dtype.itemsize > 1 for v in (first, second))
 
 
 def _value(result: Any, kind: DType | None) -> Value | None:
@@ -456,7 +394,7 @@ def _value(result: Any, kind: DType | None) -> Value | None:
 
 def _stacked(node: Node, values: Sequence[Value], axis: int) -> Value:
     if not values:
-        raise _error(node, "it repeats its graph zero times, so a result has no shape")
+        raise cannot_compute(node, "it repeats its graph zero times, so a result has no shape")
     arrays = [value.known for value in values if value.known is not None]
     if len(arrays) == len(values):
         return Value(np.stack(arrays, axis))
@@ -474,9 +412,7 @@ def _known_int(node: Node, value: Value | None) -> int:
 
 def _known(node: Node, value: Value | None, what: str) -> Array:
     if value is None or value.known is None or value.known.size != 1:
-        raise _error(node, f"{what} must be known before it runs, and depends on values of tensors")
+        raise cannot_compute(
+            node, f"{what} must be known before it runs, and depends on values of tensors"
+        )
     return value.known
-
-
-def _error(node: Node, because: str, hint: str = "") -> ModelError:
-    return ModelError(f"cannot compute {node.full_name}", because, hint, node.where)

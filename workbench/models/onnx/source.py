@@ -11,7 +11,7 @@ from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, kind_of
 from workbench.models.model import Call, Port
 from workbench.models.onnx.file import Declared, read
-from workbench.models.onnx.folding import MOST_ELEMENTS, names_needed
+from workbench.models.onnx.folding import MOST_ELEMENTS, Needs
 from workbench.models.onnx.graph import OnnxGraph
 from workbench.models.onnx.table import load_rows
 from workbench.models.onnx.values import Array, dtype_of, on_memory
@@ -24,7 +24,7 @@ class OnnxSource:
     def __init__(self, source: Any):
         self._file = read(source)
         load_rows()
-        self._needed = names_needed(self._file.body, self._file.functions)
+        self._needed = Needs(self._file.functions).names(self._file.body)
         self.name = self._file.name
         # A number is a constant of kernels; other initializers are memory that is read.
         self.state: Mapping[str, Tensor] = {
@@ -93,7 +93,7 @@ class OnnxSource:
         if tensor.numel() > MOST_ELEMENTS:
             because = f"shapes depend on the values of {name!r}, and it has {tensor.numel():,}"
             raise ModelError(f"cannot read {self.name} for these inputs", because)
-        return np.array(tensor.numpy())
+        return np.asarray(tensor.numpy()).astype(tensor.dtype.numpy)  # numpy lacks some
 
     def _unfit(self, because: str, hint: str = "") -> ModelError:
         takes = ", ".join(map(_described, self._file.inputs)) or "no inputs"

@@ -78,12 +78,7 @@ def random_normal(
 
 @row("RandomNormalLike")
 def random_normal_like(
-    x: Tensor,
-    *,
-    dtype: int | None = None,
-    mean: float = 0.0,
-    scale: float = 1.0,
-    seed: float = 0,
+    x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float = 0
 ) -> Tensor:
     return (Tensor.randn(*x.shape) * scale + mean).cast(_kind(x, dtype))
 
@@ -98,12 +93,7 @@ def random_uniform(
 
 @row("RandomUniformLike")
 def random_uniform_like(
-    x: Tensor,
-    *,
-    dtype: int | None = None,
-    low: float = 0.0,
-    high: float = 1.0,
-    seed: float = 0,
+    x: Tensor, *, dtype: int | None = None, low: float = 0.0, high: float = 1.0, seed: float = 0
 ) -> Tensor:
     return (Tensor.rand(*x.shape) * (high - low) + low).cast(_kind(x, dtype))
 

@@ -18,9 +18,13 @@ from workbench.tensor.tensor import Tensor
 SAME = {
     **{name: name.lower() for name in ("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh")},
     **{name: name.lower() for name in ("Cos", "Cosh", "Erf", "Exp", "Log", "Neg", "Relu")},
-    **{name: name.lower() for name in ("Sigmoid", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Tan")},
+    **{
+        name: name.lower() for name in ("Sigmoid", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Tan")
+    },
     **{name: name.lower() for name in ("Tanh", "Mish", "Reciprocal", "HardSwish")},
-    **{"IsNaN": "isnan", "Not": "logical_not", "BitwiseNot": "bitwise_not"},
+    "IsNaN": "isnan",
+    "Not": "logical_not",
+    "BitwiseNot": "bitwise_not",
 }
 """Operators of one tensor, each with its method."""
 
@@ -102,7 +106,10 @@ def power(x: Tensor, y: Tensor) -> Tensor:
     if x.dtype.is_float:
         return (wide(x) ** y.cast(wide(x).dtype)).cast(x.dtype)
     if y.dtype.is_float:
-        return (x.cast(dtypes.float64) ** y.cast(dtypes.float64)).cast(x.dtype)
+        exact = x.cast(dtypes.float64) ** y.cast(dtypes.float64)
+        # A power that is whole may be computed as a little less, which would be cut to one less.
+        whole = exact.round()
+        return ((exact - whole).abs() < exact.abs() * 1e-12).where(whole, exact).cast(x.dtype)
     return (x ** y.cast(x.dtype)).cast(x.dtype)
 
 
@@ -125,11 +132,14 @@ def mean_of(*inputs: Tensor) -> Tensor:
 
 @row("BitShift", since=11)
 def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
-    """The bits of `x` moved by `y`; 0 where that is as many as it has."""
+    """The bits of `x` moved by `y`; all of them are moved out where `y` is not below their number,
+    or negative."""
     bits = x.dtype.itemsize * 8
-    count = y.clamp(None, bits - 1)
-    moved = x << count if direction == "LEFT" else x >> count
-    return (y < bits).where(moved, 0).cast(x.dtype)
+    is_beyond = (y >= bits) | (y < 0)
+    by = is_beyond.where(bits - 1, y)
+    moved = x << by if direction == "LEFT" else x >> by
+    is_signed = x.dtype.kind == "int"
+    return moved if direction == "RIGHT" and is_signed else is_beyond.where(0, moved).cast(x.dtype)
 
 
 @row("Where", since=9)
@@ -169,18 +179,20 @@ def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "
 
 GREATEST = {dtypes.fp8e4m3: 448.0, dtypes.fp8e5m2: 57344.0}
 """The greatest finite values of floats of 8 bits."""
+FIRST_NAN = 464.0
+"""Greater values are rounded to above 448, which float8e4m3 has only NaN for."""
 
 
 def cast_to(x: Tensor, dtype: DType, saturates: bool = True) -> Tensor:
-    """Return values in another dtype; floats of 8 bits have the greatest value for larger ones.
-
-    Errors: ModelError for floats of 8 bits that become NaN or infinity instead.
-    """
+    """Return values in another dtype; floats of 8 bits saturate, or become infinity or NaN."""
     if dtype in GREATEST and x.dtype is not dtype:
-        if not saturates:
-            raise ModelError(f"cannot cast to {dtype}", "larger values saturate here", "saturate=1")
         most = GREATEST[dtype]
-        x = x.isnan().where(x, x.clamp(-most, most)) if x.dtype.is_float else x.clamp(-most, most)
+        x = x if x.dtype.is_float else x.cast(dtypes.float32)
+        if saturates:
+            x = x.isnan().where(x, x.clamp(-most, most))
+        elif dtype is dtypes.fp8e4m3:
+            x = (x.abs() > FIRST_NAN).where(math.nan, x)
+        return x.cast(dtype)
     if x.dtype.is_float and dtype.is_int and dtype.itemsize < 4:
         return x.cast(dtypes.int64).cast(dtype)  # it wraps, as ONNX's own evaluator does
     return x.cast(dtype)
@@ -188,6 +200,7 @@ def cast_to(x: Tensor, dtype: DType, saturates: bool = True) -> Tensor:
 
 @row("BitCast", since=26)
 def bit_cast(x: Tensor, *, to: int) -> Tensor:
+    x = x.cast(dtypes.uint8) if x.dtype is dtypes.bool else x
     return x.bitcast(dtype_of(to))
 
 

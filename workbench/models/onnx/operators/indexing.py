@@ -58,9 +58,7 @@ REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
 @row("ScatterND", since=11)
-def scatter_nd(
-    x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none"
-) -> Tensor:
+def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
     """`x` with parts replaced at the positions that the last axis of `indices` has."""
     depth = indices.shape[-1]
     indexed, rest = x.shape[:depth], x.shape[depth:]

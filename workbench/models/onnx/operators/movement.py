@@ -136,11 +136,7 @@ def slice_of(
 
 
 def sliced(
-    x: Tensor,
-    starts: Sequence[int],
-    ends: Sequence[int],
-    axes: Sequence[int],
-    steps: Sequence[int],
+    x: Tensor, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int]
 ) -> Tensor:
     index = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
@@ -148,7 +144,9 @@ def sliced(
         if step < 0:  # ONNX counts from the end once; -size - 1 is before the first element
             start, end = (n + size if n < 0 else n for n in (start, end))
             start, end = min(start, size - 1), max(end, -1)
-            index[axis] = slice(start, None if end < 0 else end, step) if start >= 0 else slice(0, 0)
+            index[axis] = (
+                slice(start, None if end < 0 else end, step) if start >= 0 else slice(0, 0)
+            )
         else:
             index[axis] = slice(start, end, step)
     return x[tuple(index)] if index else x

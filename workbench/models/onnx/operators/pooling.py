@@ -42,7 +42,9 @@ def max_pool(
     places = places.cast(dtypes.int64)
     if storage_order == 1:  # the first axis varies fastest
         position, place, step = None, places, 1
-        for size, below in zip(shape, [math.prod(shape[a + 1 :]) for a in range(len(shape))], strict=True):
+        for size, below in zip(
+            shape, [math.prod(shape[a + 1 :]) for a in range(len(shape))], strict=True
+        ):
             part = (place // below) * step
             position = part if position is None else position + part
             place, step = place % below, step * size

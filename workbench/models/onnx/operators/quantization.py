@@ -71,7 +71,7 @@ def dequantize(
 
 
 def _spread(value: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
-    """Return a scale or zero point, one for all, an axis or blocks of an axis, in the shape of x."""
+    """Return a scale or zero point in the shape of `x`: one for all, an axis or its blocks."""
     if value.numel() == 1:
         return value.reshape(())
     axis %= x.ndim

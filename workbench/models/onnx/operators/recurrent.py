@@ -140,7 +140,9 @@ def gru(
         # The bias of the candidate's state is inside of the reset if that is after the product.
         inner = bias[5 * size :]
         outer = bias[: 2 * size] + bias[3 * size : 5 * size]
-        rest = bias[2 * size : 3 * size] if linear_before_reset else bias[2 * size : 3 * size] + inner
+        rest = (
+            bias[2 * size : 3 * size] if linear_before_reset else bias[2 * size : 3 * size] + inner
+        )
 
         def step(products: Tensor, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             (h,) = states

@@ -75,11 +75,7 @@ def _with_attribute(name: str) -> Callable[..., Tensor]:
 
 def _with_input(name: str) -> Callable[..., Tensor]:
     def function(
-        x: Tensor,
-        axes: Array | None = None,
-        *,
-        keepdims: int = 1,
-        noop_with_empty_axes: int = 0,
+        x: Tensor, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
     ) -> Tensor:
         if axes is not None and axes.size:
             return _reduced(name, x, numbers(axes), keepdims)
@@ -186,10 +182,6 @@ def _of_axis(function: Callable[[Tensor, int], Tensor]) -> Callable[..., Tensor]
     return computed
 
 
-for each, compute in {
-    "Softmax": _softmax,
-    "LogSoftmax": _log_softmax,
-    "Hardmax": _hardmax,
-}.items():
+for each, compute in {"Softmax": _softmax, "LogSoftmax": _log_softmax, "Hardmax": _hardmax}.items():
     row(each)(_of_matrix(compute))
     row(each, since=13)(_of_axis(compute))
