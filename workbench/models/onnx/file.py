@@ -29,7 +29,7 @@ EXTERNAL = 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Node:
+class OnnxNode:
     """A call of an operator. `references` are attributes that are those of the calling function."""
 
     name: str
@@ -57,7 +57,7 @@ class Node:
 class Body:
     """A graph: the model's, or one in an attribute, which sees the names around it."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[OnnxNode, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     constants: Mapping[str, Array]
@@ -221,7 +221,7 @@ class _Reader:
         defined: set[str],
         depth: int,
         outer: Outer = (),
-    ) -> tuple[Node, ...]:
+    ) -> tuple[OnnxNode, ...]:
         """Return nodes in order; `defined` gets the names of their outputs."""
         nodes = []
         for proto in protos:
@@ -242,7 +242,7 @@ class _Reader:
 
     def node(
         self, proto: Any, opsets: Mapping[str, int], defined: set[str], outer: Outer, depth: int
-    ) -> Node:
+    ) -> OnnxNode:
         outputs = tuple(proto.output)
         name = proto.name or next(filter(None, outputs), proto.op_type)
         domain = _domain(proto.domain)
@@ -254,7 +254,7 @@ class _Reader:
             else:
                 where = f"attribute {each.name!r} of node {name!r}"
                 attributes[each.name] = self.attribute(each, where, opsets, inner, depth)
-        return Node(
+        return OnnxNode(
             name,
             proto.op_type,
             domain,
@@ -393,12 +393,12 @@ def _calls(body: Body) -> set[tuple[str, str]]:
     return calls.union(*(_calls(inner) for node in body.nodes for inner in inner_bodies(node)))
 
 
-def cannot_compute(node: Node, because: str, hint: str = "") -> ModelError:
+def cannot_compute(node: OnnxNode, because: str, hint: str = "") -> ModelError:
     """Return the error for a node that cannot be computed."""
     return ModelError(f"cannot compute {node.full_name}", because, hint, node.where)
 
 
-def inner_bodies(node: Node) -> Iterator[Body]:
+def inner_bodies(node: OnnxNode) -> Iterator[Body]:
     """Yield the graphs in the attributes of a node."""
     for value in node.attributes.values():
         if isinstance(value, Body):

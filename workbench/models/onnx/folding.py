@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.models.onnx.file import Body, Function, Node, inner_bodies
+from workbench.models.onnx.file import Body, Function, OnnxNode, inner_bodies
 from workbench.models.onnx.functions import plain_function
 from workbench.models.onnx.table import row_of
 from workbench.models.onnx.values import Array
@@ -66,7 +66,7 @@ class Folding:
         self._results: dict[Any, tuple[Array, ...] | None] = {}
 
     def folded(
-        self, node: Node, attributes: Mapping[str, Any], inputs: Sequence[Array | None]
+        self, node: OnnxNode, attributes: Mapping[str, Any], inputs: Sequence[Array | None]
     ) -> tuple[Array, ...] | None:
         """Return the results of a node for known inputs; None if it is not to be folded."""
         given = [each for each in inputs if each is not None]
@@ -106,7 +106,7 @@ def _most_results(operator: str, inputs: Sequence[Array | None]) -> float:
         return -1
 
 
-def _evaluated(node: Node, inputs: Sequence[Array | None]) -> tuple[Array, ...] | None:
+def _evaluated(node: OnnxNode, inputs: Sequence[Array | None]) -> tuple[Array, ...] | None:
     """Return what the reference evaluator computes; None if it cannot."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
@@ -146,7 +146,7 @@ class Needs:
         needed.discard("")
         return needed
 
-    def _of_node(self, node: Node, needed: set[str]) -> set[str]:
+    def _of_node(self, node: OnnxNode, needed: set[str]) -> set[str]:
         """Return the names that must be known for a node itself."""
         found = row_of(node.domain, node.operator, node.opset)
         function = self._functions.get((node.domain, node.operator))
@@ -167,7 +167,7 @@ class Needs:
             return set()
         return {name for place, name in enumerate(node.inputs) if found.needs(place)}
 
-    def _around(self, node: Node, body: Body, asked: Sequence[int]) -> set[str]:
+    def _around(self, node: OnnxNode, body: Body, asked: Sequence[int]) -> set[str]:
         """Return the names outside of an inner graph that must be known for it."""
         is_loop = node.operator == "Loop"
         places = [place + is_loop for place in asked]

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.models.onnx.file import Function, Node, cannot_compute, function_of
+from workbench.models.onnx.file import Function, OnnxNode, cannot_compute, function_of
 from workbench.models.onnx.values import Value, number_of
 
 
-def schema_of(node: Node) -> Any:
+def schema_of(node: OnnxNode) -> Any:
     """Return the definition of an operator in the opset of a node; None if there is none."""
     from onnx import defs
 
@@ -20,7 +20,7 @@ def schema_of(node: Node) -> Any:
         return None
 
 
-def is_function(node: Node) -> bool:
+def is_function(node: OnnxNode) -> bool:
     """Whether ONNX defines an operator by others."""
     schema = schema_of(node)
     if schema is None:
@@ -28,7 +28,7 @@ def is_function(node: Node) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def plain_function(node: Node) -> Function | None:
+def plain_function(node: OnnxNode) -> Function | None:
     """Return the function that defines an operator, if it is the same for inputs of all types."""
     schema = schema_of(node)
     if schema is None or not schema.has_function:
@@ -43,7 +43,7 @@ _PLAIN: dict[tuple[str, str, int], Function] = {}
 """The functions of operators, by domain, name and opset."""
 
 
-def schema_defaults(node: Node) -> dict[str, Any]:
+def schema_defaults(node: OnnxNode) -> dict[str, Any]:
     """Return the attributes that an operator has where a node has none."""
     from onnx import helper
 
@@ -56,7 +56,7 @@ def schema_defaults(node: Node) -> dict[str, Any]:
     return values
 
 
-def declared_dtypes(node: Node, inputs: Sequence[Value | None]) -> list[DType | None]:
+def declared_dtypes(node: OnnxNode, inputs: Sequence[Value | None]) -> list[DType | None]:
     """Return the dtypes that ONNX declares for the outputs of a node with these inputs; None where
     attributes say it."""
     schema = schema_of(node)
@@ -78,7 +78,9 @@ _FIXED = {
 
 
 def schema_function(
-    node: Node, attributes: Mapping[str, Any], types: Sequence[tuple[DType, tuple[int, ...]] | None]
+    node: OnnxNode,
+    attributes: Mapping[str, Any],
+    types: Sequence[tuple[DType, tuple[int, ...]] | None],
 ) -> Function:
     """Return the function that defines an operator in ONNX, for inputs of these types."""
     from onnx import FunctionProto, NodeProto, TypeProto, defs, helper

@@ -18,7 +18,14 @@ from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, WorkbenchError
 from workbench.base.source import Attribution, NamedModule, attributed
 from workbench.models.model import OperatorUse, Port, Results, counted
-from workbench.models.onnx.file import Body, Function, ModelFile, Node, cannot_compute, inner_bodies
+from workbench.models.onnx.file import (
+    Body,
+    Function,
+    ModelFile,
+    OnnxNode,
+    cannot_compute,
+    inner_bodies,
+)
 from workbench.models.onnx.folding import MOST_ELEMENTS, OF_SHAPES, Folding
 from workbench.models.onnx.functions import (
     declared_dtypes,
@@ -26,7 +33,7 @@ from workbench.models.onnx.functions import (
     schema_defaults,
     schema_function,
 )
-from workbench.models.onnx.table import REFUSED, Row, row_of
+from workbench.models.onnx.table import REFUSED, OperatorRow, row_of
 from workbench.models.onnx.values import Array, Value
 from workbench.tensor.tensor import Tensor
 
@@ -67,7 +74,7 @@ class OnnxGraph:
         values: dict[str, Value | None] = dict(self._constants)
         for port, tensor in zip(self.inputs, inputs, strict=True):
             values[port.name] = Value(self._known.get(port.name), tensor)
-        scope = Scope(values)
+        scope = GraphScope(values)
         self._evaluation.begin()
         self._evaluation.evaluate(self._file.body.nodes, scope, {})
         names = self._file.body.outputs
@@ -98,14 +105,14 @@ class OnnxGraph:
                 yield from self._uses(inner, visited)
 
 
-class Scope:
+class GraphScope:
     """The values of a graph by name; a name that it lacks is that of the graph around it."""
 
-    def __init__(self, values: dict[str, Value | None], outer: Scope | None = None):
+    def __init__(self, values: dict[str, Value | None], outer: GraphScope | None = None):
         self.values, self._outer = values, outer
 
     def __getitem__(self, name: str) -> Value | None:
-        scope: Scope | None = self
+        scope: GraphScope | None = self
         while scope is not None:
             if name in scope.values:
                 return scope.values[name]
@@ -122,7 +129,7 @@ class Evaluation:
         self._functions = functions
         self._folding = Folding()
         self._modules: dict[str, NamedModule] = {}
-        self._computed: set[Node] = set()
+        self._computed: set[OnnxNode] = set()
         self._defined: dict[Any, Function] = {}
         self._steps = 0
         self._is_attributed = False
@@ -131,7 +138,7 @@ class Evaluation:
         """Begin a run of the model's graph."""
         self._steps = 0
 
-    def refusal(self, node: Node) -> str:
+    def refusal(self, node: OnnxNode) -> str:
         """Return why an operator cannot be computed here; "" if it can."""
         is_control = not node.domain and node.operator in (CONTROL | OF_SHAPES | {"Constant"})
         if node in self._computed or is_control:
@@ -142,7 +149,9 @@ class Evaluation:
             return f"{node.domain} is not ONNX's domain, and there is no row for it in the table"
         return REFUSED.get(node.operator, "there is no row for it in the table of operators")
 
-    def evaluate(self, nodes: Sequence[Node], scope: Scope, attributes: Mapping[str, Any]) -> None:
+    def evaluate(
+        self, nodes: Sequence[OnnxNode], scope: GraphScope, attributes: Mapping[str, Any]
+    ) -> None:
         """Compute nodes in a scope. `attributes` are those of the function that they are in.
 
         Errors: ModelError for a node that cannot be computed.
@@ -176,10 +185,10 @@ class Evaluation:
 
     def _results(
         self,
-        node: Node,
+        node: OnnxNode,
         attributes: Mapping[str, Any],
         inputs: Sequence[Value | None],
-        scope: Scope,
+        scope: GraphScope,
     ) -> Sequence[Value | None]:
         if function := self._functions.get((node.domain, node.operator)):
             return self._called(node, function, attributes, inputs)
@@ -209,7 +218,11 @@ class Evaluation:
         ]
 
     def _row(
-        self, node: Node, found: Row, attributes: Mapping[str, Any], inputs: Sequence[Value | None]
+        self,
+        node: OnnxNode,
+        found: OperatorRow,
+        attributes: Mapping[str, Any],
+        inputs: Sequence[Value | None],
     ) -> Any:
         options = dict(attributes)
         if more := options.keys() - found.keywords:
@@ -231,7 +244,7 @@ class Evaluation:
 
     def _called(
         self,
-        node: Node,
+        node: OnnxNode,
         function: Function,
         attributes: Mapping[str, Any],
         inputs: Sequence[Value | None],
@@ -243,12 +256,12 @@ class Evaluation:
                 node, f"it takes {len(body.inputs)} inputs, and {len(inputs)} are given"
             )
         rest = [None] * (len(body.inputs) - len(inputs))
-        scope = Scope(dict(zip(body.inputs, [*inputs, *rest], strict=True)))
+        scope = GraphScope(dict(zip(body.inputs, [*inputs, *rest], strict=True)))
         self.evaluate(body.nodes, scope, {**function.defaults, **attributes})
         return [scope[name] for name in body.outputs]
 
     def _expanded(
-        self, node: Node, attributes: Mapping[str, Any], inputs: Sequence[Value | None]
+        self, node: OnnxNode, attributes: Mapping[str, Any], inputs: Sequence[Value | None]
     ) -> Sequence[Value | None]:
         """Return the outputs of an operator by the function that defines it in ONNX."""
         if not is_function(node):
@@ -263,10 +276,10 @@ class Evaluation:
 
     def _controlled(
         self,
-        node: Node,
+        node: OnnxNode,
         attributes: Mapping[str, Any],
         inputs: Sequence[Value | None],
-        scope: Scope,
+        scope: GraphScope,
     ) -> Sequence[Value | None]:
         if node.operator == "If":
             branch = "then_branch" if _known_bool(node, inputs[0]) else "else_branch"
@@ -276,7 +289,7 @@ class Evaluation:
         return self._scanned(node, attributes, inputs, scope)
 
     def _body(
-        self, node: Node, body: Body, inputs: Sequence[Value | None], outer: Scope
+        self, node: OnnxNode, body: Body, inputs: Sequence[Value | None], outer: GraphScope
     ) -> list[Value | None]:
         if len(inputs) != len(body.inputs):
             raise cannot_compute(
@@ -284,12 +297,12 @@ class Evaluation:
             )
         values: dict[str, Value | None] = {n: Value(a) for n, a in body.constants.items()}
         values.update(zip(body.inputs, inputs, strict=True))
-        scope = Scope(values, outer)
+        scope = GraphScope(values, outer)
         self.evaluate(body.nodes, scope, {})
         return [scope[name] for name in body.outputs]
 
     def _looped(
-        self, node: Node, body: Body, inputs: Sequence[Value | None], scope: Scope
+        self, node: OnnxNode, body: Body, inputs: Sequence[Value | None], scope: GraphScope
     ) -> list[Value | None]:
         most = None if inputs[0] is None else _known_int(node, inputs[0])
         goes_on = True if inputs[1] is None else _known_bool(node, inputs[1])
@@ -311,10 +324,10 @@ class Evaluation:
 
     def _scanned(
         self,
-        node: Node,
+        node: OnnxNode,
         attributes: Mapping[str, Any],
         inputs: Sequence[Value | None],
-        scope: Scope,
+        scope: GraphScope,
     ) -> list[Value | None]:
         if node.opset < 9:
             raise cannot_compute(
@@ -354,7 +367,7 @@ class Evaluation:
         return [*state, *ends]
 
     @contextmanager
-    def _attributed(self, node: Node) -> Iterator[None]:
+    def _attributed(self, node: OnnxNode) -> Iterator[None]:
         """Attribute values to a node; those of the function that defines it, to it as well."""
         if self._is_attributed:
             yield
@@ -392,7 +405,7 @@ def _value(result: Any, kind: DType | None) -> Value | None:
     return Value(np.asarray(result))
 
 
-def _stacked(node: Node, values: Sequence[Value], axis: int) -> Value:
+def _stacked(node: OnnxNode, values: Sequence[Value], axis: int) -> Value:
     if not values:
         raise cannot_compute(node, "it repeats its graph zero times, so a result has no shape")
     arrays = [value.known for value in values if value.known is not None]
@@ -402,15 +415,15 @@ def _stacked(node: Node, values: Sequence[Value], axis: int) -> Value:
     return Value(None, first.stack(*rest, dim=axis))
 
 
-def _known_bool(node: Node, value: Value | None) -> bool:
+def _known_bool(node: OnnxNode, value: Value | None) -> bool:
     return bool(_known(node, value, "its condition").item())
 
 
-def _known_int(node: Node, value: Value | None) -> int:
+def _known_int(node: OnnxNode, value: Value | None) -> int:
     return int(_known(node, value, "the number of its repetitions").item())
 
 
-def _known(node: Node, value: Value | None, what: str) -> Array:
+def _known(node: OnnxNode, value: Value | None, what: str) -> Array:
     if value is None or value.known is None or value.known.size != 1:
         raise cannot_compute(
             node, f"{what} must be known before it runs, and depends on values of tensors"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Row(NamedTuple):
+class OperatorRow(NamedTuple):
     """A function that computes an operator from an opset on.
 
     The inputs of a node are its positional arguments, None for those left out; attributes are its
@@ -29,7 +29,7 @@ class Row(NamedTuple):
         return place in self.known or -1 in self.known
 
 
-ROWS: dict[tuple[str, str], list[Row]] = {}
+ROWS: dict[tuple[str, str], list[OperatorRow]] = {}
 """Rows by domain and name, of the latest opset first."""
 
 MICROSOFT = "com.microsoft"
@@ -94,14 +94,14 @@ def row(
         for name in names:
             rows = ROWS.setdefault((domain, name), [])
             assert all(other.since != since for other in rows), f"two rows of {name} {since}"
-            rows.append(Row(since, function, frozenset(places), keywords))
+            rows.append(OperatorRow(since, function, frozenset(places), keywords))
             rows.sort(key=lambda each: -each.since)
         return function
 
     return entered
 
 
-def row_of(domain: str, name: str, opset: int) -> Row | None:
+def row_of(domain: str, name: str, opset: int) -> OperatorRow | None:
     """Return the row of an operator in an opset; None if there is none."""
     rows = ROWS.get((domain, name), ())
     return next((each for each in rows if each.since <= opset), None)

@@ -120,12 +120,12 @@ def _folded(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return computed
 
 
-row("Sum", since=8)(_folded(lambda x, y: x + y))
-row("Max", since=8)(_folded(lambda x, y: x.maximum(y)))
-row("Min", since=8)(_folded(lambda x, y: x.minimum(y)))
+row("Sum", since=6)(_folded(lambda x, y: x + y))
+row("Max", since=6)(_folded(lambda x, y: x.maximum(y)))
+row("Min", since=6)(_folded(lambda x, y: x.minimum(y)))
 
 
-@row("Mean", since=8)
+@row("Mean", since=6)
 def mean_of(*inputs: Tensor) -> Tensor:
     return reduce(lambda x, y: x + y, inputs) / len(inputs)
 

@@ -19,7 +19,7 @@ from workbench.models.onnx.values import Array
 from workbench.tensor.tensor import Tensor
 
 
-class Sampling(NamedTuple):
+class ResizeOptions(NamedTuple):
     """The attributes of Resize that say which elements are read."""
 
     coordinates: str
@@ -39,7 +39,7 @@ def upsample_fixed(x: Tensor, *, scales: Sequence[float], mode: str = "nearest")
 @row("Upsample", since=9, known=("scales",))
 @row("Resize", since=10, known=("scales",))
 def upsample(x: Tensor, scales: Array, *, mode: str = "nearest") -> Tensor:
-    sampling = Sampling("asymmetric", mode, "floor", -0.75, False, False, 0.0)
+    sampling = ResizeOptions("asymmetric", mode, "floor", -0.75, False, False, 0.0)
     return _resized(x, sampling, scales.reshape(-1).tolist(), None, range(x.ndim), None, "stretch")
 
 
@@ -61,7 +61,7 @@ def resize(
     nearest_mode: str = "round_prefer_floor",
 ) -> Tensor:
     along = range(x.ndim) if axes is None else [a % x.ndim for a in axes]
-    sampling = Sampling(
+    sampling = ResizeOptions(
         coordinate_transformation_mode,
         mode,
         nearest_mode,
@@ -81,7 +81,7 @@ def resize(
 
 def _resized(
     x: Tensor,
-    sampling: Sampling,
+    sampling: ResizeOptions,
     scales: Sequence[float] | None,
     sizes: Sequence[int] | None,
     axes: Sequence[int],
@@ -117,7 +117,7 @@ def _along(
     axis: int,
     scale: float,
     count: int,
-    sampling: Sampling,
+    sampling: ResizeOptions,
     region: tuple[float, float] | None,
 ) -> Tensor:
     """Return `x` with `count` elements along an axis."""
@@ -195,7 +195,7 @@ def _nearest(points: Array, mode: str) -> Array:
     return (low + up).astype(np.int64)
 
 
-def _neighbours(points: Array, scale: float, sampling: Sampling) -> tuple[Array, Array]:
+def _neighbours(points: Array, scale: float, sampling: ResizeOptions) -> tuple[Array, Array]:
     """Return the positions that each element is a sum of, and their shares."""
     if sampling.mode not in ("linear", "cubic"):
         raise ModelError("cannot resize", f"there is no mode {sampling.mode!r}")
