@@ -100,7 +100,7 @@ def _most_results(operator: str, inputs: Sequence[Array | None]) -> float:
             return given[0].size * math.prod(map(int, given[1].flat))
         if operator == "Range":
             start, limit, step = (each.item() for each in given)
-            return max(0, (limit - start) / step)
+            return max(0.0, float((limit - start) / step))
         return math.prod(max(1, each.size) for each in given[:2])
     except (ArithmeticError, IndexError, ValueError):
         return -1

@@ -130,7 +130,7 @@ def matmul_bits(
         raise ModelError("cannot multiply a quantized matrix", because)
     blocks = -(-K // block_size)
     whole = bits_unpacked(b.reshape((N, -1)), bits).reshape((N, blocks, block_size))
-    zeros: Any = 1 << (bits - 1)
+    zeros = Tensor.full((1,), 1 << (bits - 1), dtype=dtypes.float32)
     if zero_points is not None and zero_points.dtype is dtypes.uint8:
         zeros = bits_unpacked(zero_points.reshape((N, -1)), bits)[:, :blocks].unsqueeze(2)
         zeros = zeros.cast(dtypes.float32)
@@ -238,11 +238,11 @@ def multi_head_attention(
     if bias is not None:
         parts = bias.split([query.shape[2], key.shape[2], value.shape[2]], 0)
         query, key, value = (t + b for t, b in zip((query, key, value), parts, strict=True))
-    heads = [_heads(t, num_heads) for t in (query, key, value)]
+    q, k, v = (_heads(t, num_heads) for t in (query, key, value))
     if past_key is not None and past_value is not None:
-        heads[1], heads[2] = past_key.cat(heads[1], dim=2), past_value.cat(heads[2], dim=2)
-    y = _attended(*heads, mask, attention_bias, mask_filter_value, scale, unidirectional)
-    return _joined(y), heads[1], heads[2]
+        k, v = past_key.cat(k, dim=2), past_value.cat(v, dim=2)
+    y = _attended(q, k, v, mask, attention_bias, mask_filter_value, scale, unidirectional)
+    return _joined(y), k, v
 
 
 def _heads(x: Tensor, count: int) -> Tensor:

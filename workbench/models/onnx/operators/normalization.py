@@ -28,7 +28,7 @@ def batch_norm(
     if not spatial:
         raise ModelError("cannot normalize a batch", "moments for each pixel are not built here")
     axes = tuple(a for a in range(x.ndim) if a != 1)
-    new = ()
+    new: tuple[Tensor, ...] = ()
     if training_mode:
         mine = wide(x)
         now, spread = mine.mean(axes), mine.var(axes, correction=0)

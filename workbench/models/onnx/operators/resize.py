@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,15 +134,14 @@ def _along(
             totals = shares.sum(1, keepdims=True)
             shares = shares / np.where(totals == 0, 1, totals)
         places = places.clip(0, size - 1)
-        y = None
+        parts = []
         for tap in range(places.shape[1]):
             if not shares[:, tap].any():
                 continue
             factor = Tensor(shares[:, tap]).cast(x.dtype)
             factor = factor.reshape((count,) + (1,) * (x.ndim - axis - 1))
-            part = x[(*lead, Tensor(places[:, tap]))] * factor
-            y = part if y is None else y + part
-        assert y is not None
+            parts.append(x[(*lead, Tensor(places[:, tap]))] * factor)
+        y = reduce(lambda total, part: total + part, parts)
     if sampling.coordinates == "tf_crop_and_resize":
         is_outside = Tensor((points < 0) | (points > size - 1))
         is_outside = is_outside.reshape((count,) + (1,) * (x.ndim - axis - 1))
@@ -271,11 +271,12 @@ def _inside(point: Tensor, size: int, padding_mode: str, align_corners: bool) ->
 def _sampled(x: Tensor, points: Sequence[Tensor]) -> Tensor:
     """Return the elements at whole positions of each picture; 0 outside."""
     count, channels, *sizes = x.shape
-    inside: Any = None
-    index: Any = 0
+    inside = reduce(
+        lambda one, other: one & other,
+        [(point >= 0) & (point < size) for point, size in zip(points, sizes, strict=True)],
+    )
+    index = Tensor.zeros(*points[0].shape, dtype=dtypes.int64)
     for point, size in zip(points, sizes, strict=True):
-        fits = (point >= 0) & (point < size)
-        inside = fits if inside is None else inside & fits
         index = index * size + point.clamp(0, size - 1).cast(dtypes.int64)
     flat = x.reshape((count, channels, math.prod(sizes)))
     places = index.reshape((count, 1, -1))
