@@ -7,7 +7,15 @@ import pytest
 from tests.peers import torch
 from workbench.base.errors import WorkbenchError
 from workbench.bench import training as text
-from workbench.bench.models import MODELS, WIDE_MODELS, BenchModel, TorchLibrary, block, mlp, step_of
+from workbench.bench.models import (
+    MODELS,
+    WIDE_MODELS,
+    BenchModel,
+    TorchLibrary,
+    block,
+    mlp,
+    step_of,
+)
 from workbench.bench.training import TrainingMeasurement, TrainingRow, memory_of, peers_named
 from workbench.cli.command import main
 

@@ -17,7 +17,7 @@ import numpy as np
 from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, WorkbenchError
 from workbench.base.source import Attribution, NamedModule, attributed
-from workbench.models.model import OperatorUse, Port, Results, counted
+from workbench.models.model import ModelResults, OperatorUse, Port, counted
 from workbench.models.onnx.file import (
     Body,
     Function,
@@ -66,7 +66,7 @@ class OnnxGraph:
     def operators(self) -> tuple[OperatorUse, ...]:
         return counted(self._uses(self._file.body, set()))
 
-    def run(self, inputs: Sequence[Tensor]) -> Results:
+    def run(self, inputs: Sequence[Tensor]) -> ModelResults:
         """Return the expressions of the outputs for `inputs`.
 
         Errors: ModelError for a node that cannot be computed here, with its name.
@@ -86,7 +86,7 @@ class OnnxGraph:
         self.outputs = tuple(
             Port(name, t.shape, t.dtype) for name, t in zip(names, results, strict=True)
         )
-        return Results(tuple(results), {})
+        return ModelResults(tuple(results), {})
 
     def structured(self, outputs: Sequence[Tensor]) -> Any:
         """Return the one output, or a tuple of them."""

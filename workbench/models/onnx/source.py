@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, kind_of
-from workbench.models.model import Call, Port
+from workbench.models.model import BoundInputs, Port
 from workbench.models.onnx.file import Declared, read
 from workbench.models.onnx.folding import MOST_ELEMENTS, Needs
 from workbench.models.onnx.graph import OnnxGraph
@@ -36,7 +36,7 @@ class OnnxSource:
             name for name, tensor in self.state.items() if tensor.dtype.is_float
         ]
 
-    def bound(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> Call:
+    def bound(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> BoundInputs:
         """Return arguments as the file declares its inputs, in that order.
 
         Errors: ModelError for inputs that are missing, left over, or of another dtype or shape.
@@ -61,9 +61,9 @@ class OnnxSource:
         }
         shapes = tuple((t.shape, t.dtype) for t in tensors)
         values = tuple((name, array.tobytes()) for name, array in known.items())
-        return Call(tensors, (shapes, values), known)
+        return BoundInputs(tensors, (shapes, values), known)
 
-    def graph(self, call: Call) -> OnnxGraph:
+    def graph(self, call: BoundInputs) -> OnnxGraph:
         pairs = zip(self._file.inputs, call.tensors, strict=True)
         ports = tuple(Port(each.name, t.shape, t.dtype) for each, t in pairs)
         return OnnxGraph(self._file, self.state, ports, call.arguments)
