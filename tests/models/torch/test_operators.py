@@ -13,7 +13,7 @@ import pytest
 from tests.peers import torch
 from tests.support import count
 from workbench import ModelError, load_model
-from workbench.models.torch.graph import load_rows
+from workbench.models.torch.nodes import load_rows
 from workbench.models.torch.table import REFUSED, ROWS
 from workbench.models.torch.values import to_torch
 

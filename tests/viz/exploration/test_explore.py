@@ -125,7 +125,7 @@ def optimizer() -> object:
         ({"x": array(4)}, "a dict", "explore(*tensors.values())"),
         (iter([array(4)]), "a list_iterator", "explore(*tensors)"),
         (Tensor, "the class Tensor", "explore(Tensor(x) + 1)"),
-        ("a.onnx", "a str", "workbench.load(path)"),
+        ("a.txt", "a str", "workbench.load(path)"),
         (None, "a NoneType", "explore(Tensor(x) + 1)"),
     ],
 )

@@ -25,17 +25,26 @@ _DTYPES = {
 }
 
 
+def is_dtype(dtype: Any) -> bool:
+    """Whether there is a dtype here for a torch.dtype."""
+    return _name(dtype) in _DTYPES
+
+
 def dtype_of(dtype: Any) -> DType:
     """Return the dtype of a torch.dtype.
 
     Errors: DTypeError for complex, quantized and 8-bit floating-point numbers.
     """
-    name = str(dtype).removeprefix("torch.")
+    name = _name(dtype)
     if name not in _DTYPES:
         raise DTypeError(
             f"there is no dtype {name} here", "tensors have integers, bools and floats", "x.float()"
         )
     return _DTYPES[name]
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def torch_dtype(dtype: DType) -> Any:

@@ -1,0 +1,179 @@
+"""`torch.compile(module, backend="workbench")`, held against PyTorch as it runs without it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.models.torch.test_modules import ROWS as MODULES
+from tests.peers import torch
+from tests.support import count
+
+T = torch.nn
+
+
+@pytest.fixture(autouse=True)
+def _no_graphs_of_other_tests() -> Iterator[None]:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+
+
+def compiled(function: Any, **options: Any) -> Any:
+    return torch.compile(function, backend="workbench", **options)
+
+
+def check(function: Any, *inputs: Any, calls: int = 3) -> None:
+    """Compare calls; the first runs node by node, the second captures, later ones replay."""
+    ours = compiled(function)
+    for call in range(calls):
+        arguments = [x + call if x.is_floating_point() else x for x in inputs]
+        torch.testing.assert_close(ours(*arguments), function(*arguments), rtol=1e-4, atol=1e-5)
+
+
+class Attention(T.Module):  # type: ignore[misc, name-defined]
+    """A block of a transformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.qkv, self.out = T.LayerNorm(8), T.Linear(8, 24), T.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        q, k, v = self.qkv(self.norm(x)).reshape(*x.shape[:2], 3, 2, 4).permute(2, 0, 3, 1, 4)
+        y = T.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(y.transpose(1, 2).flatten(2))
+
+
+def pictures() -> Any:
+    return T.Sequential(
+        T.Conv2d(3, 4, 3, padding=1), T.BatchNorm2d(4), T.ReLU(), T.MaxPool2d(2), T.Flatten(),
+        T.Linear(64, 5),
+    )  # fmt: skip
+
+
+def test_the_backend_has_its_name() -> None:
+    assert "workbench" in torch._dynamo.list_backends()
+
+
+def test_a_model_gives_what_pytorch_gives() -> None:
+    with torch.no_grad():
+        check(Attention(), torch.randn(2, 5, 8))
+        check(pictures().eval(), torch.randn(2, 3, 8, 8))
+
+
+@pytest.mark.parametrize(("make", "shape"), [(Attention, (2, 5, 8)), (pictures, (2, 3, 8, 8))])
+def test_steps_of_training_are_those_of_pytorch(
+    make: Callable[[], Any], shape: tuple[int, ...]
+) -> None:
+    module = make()
+    theirs = copy.deepcopy(module)
+    ours = compiled(module)
+    optimisers = [torch.optim.AdamW(m.parameters(), lr=0.01) for m in (module, theirs)]
+    for _ in range(4):
+        x = torch.randn(*shape)
+        for forward, optimiser in zip((ours, theirs), optimisers, strict=True):
+            optimiser.zero_grad()
+            forward(x).square().mean().backward()
+            optimiser.step()
+    for (name, one), other in zip(
+        module.state_dict().items(), theirs.state_dict().values(), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
+
+
+def test_an_operator_without_a_row_runs_in_pytorch_and_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING, "workbench"):
+        check(lambda x: torch.lgamma(x.abs() + 1).cumsum(0) * 2, torch.randn(3, 4))
+    named = [record.getMessage() for record in caplog.records]
+    assert len(named) == 1 and "aten.lgamma.default" in named[0]
+
+
+def test_random_numbers_are_those_of_pytorch() -> None:
+    def dropped(x: Any) -> Any:
+        return T.functional.dropout(x.exp(), 0.4) + torch.rand_like(x) * T.functional.dropout(x)
+
+    x, ours = torch.randn(4, 5), compiled(dropped)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        got = ours(x)
+        torch.manual_seed(seed)
+        torch.testing.assert_close(got, dropped(x))
+
+
+def test_a_graph_may_break() -> None:
+    def branches(x: Any) -> Any:
+        y = x * 2
+        return y.sin() if y.sum() > 0 else y.cos()
+
+    ours = compiled(branches)
+    for x in (torch.ones(3), -torch.ones(3), torch.ones(3)):
+        torch.testing.assert_close(ours(x), branches(x))
+
+
+def test_sizes_may_differ_from_call_to_call() -> None:
+    module = T.Sequential(T.Linear(6, 8), T.GELU(), T.Linear(8, 3))
+
+    def with_sizes(x: Any) -> Any:
+        return module(x) / x.shape[0] + torch.arange(x.shape[0]).unsqueeze(1)
+
+    ours = compiled(with_sizes, dynamic=True)
+    for size in (2, 5, 3, 5, 5):
+        x = torch.randn(size, 6)
+        torch.testing.assert_close(ours(x), with_sizes(x))
+
+
+def test_arguments_that_are_written_hold_the_values() -> None:
+    def running(x: Any, total: Any) -> Any:
+        total += x.sum(0)
+        return total * 2
+
+    x, ours = torch.randn(3, 4), compiled(running)
+    one, other = torch.zeros(4), torch.zeros(4)
+    for _ in range(3):
+        torch.testing.assert_close(ours(x, one), running(x, other))
+        torch.testing.assert_close(one, other)
+
+
+def test_results_have_the_strides_of_pytorch() -> None:
+    def turned(x: Any) -> Any:
+        return (x + 1).transpose(0, 1) * 2
+
+    x = torch.randn(3, 4)
+    for ours, theirs in zip(map(compiled(turned), (x, x)), map(turned, (x, x)), strict=True):
+        assert ours.stride() == theirs.stride()
+
+
+@pytest.mark.parametrize("name", [*MODULES][:: 1 if count(10, 10) == 10 else 12])
+def test_modules_give_what_pytorch_gives_with_gradients(name: str) -> None:
+    for make, inputs in MODULES[name]:
+        module = make()
+        theirs = copy.deepcopy(module)
+        arguments = [x.requires_grad_(x.is_floating_point()) for x in inputs()]
+        copies = [x.detach().clone().requires_grad_(x.requires_grad) for x in arguments]
+        ours, wanted = compiled(module)(*arguments), theirs(*copies)
+        pairs = zip(leaves(ours), leaves(wanted), strict=True)
+        for one, other in pairs:
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        seeds = [other.detach() for other in leaves(wanted)]
+        for values in (ours, wanted):
+            tensors = [(v, s) for v, s in zip(leaves(values), seeds, strict=True) if v.requires_grad]
+            if tensors:
+                torch.autograd.backward(*map(list, zip(*tensors, strict=True)))
+        of_ours = [*arguments, *module.parameters()]
+        for one, other in zip(of_ours, [*copies, *theirs.parameters()], strict=True):
+            assert (one.grad is None) == (other.grad is None)
+            if one.grad is not None:
+                torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-4)
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, (tuple, list)):
+        return [leaf for each in value for leaf in leaves(each)]
+    return [] if value is None else [value]

@@ -1,0 +1,308 @@
+"""`torch.compile(module, backend="workbench")`: graphs that PyTorch captures, as kernels.
+
+AOTAutograd makes graphs of ATen operators of the forward and of the backward pass. Operators with a
+row are computed here; all others run in PyTorch between them, also those that draw random numbers,
+so that these are PyTorch's. The first call for arguments of certain shapes runs node by node: then
+the sizes are known, and which rows refuse their arguments. Later calls run functions of as many
+nodes as possible, each captured and replayed.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.base.errors import JitError, WorkbenchError
+from workbench.base.files import Unpicklable
+from workbench.counters import LOG
+from workbench.models.torch.nodes import NodeCalls, load_rows, operator_name, refusal_of
+from workbench.models.torch.values import from_torch, is_dtype, to_torch
+from workbench.tensor.jit.tinyjit import TinyJit
+from workbench.tensor.tensor import Tensor
+
+Compiled = Callable[..., Any]
+
+
+def compile_graph(module: Any, inputs: Sequence[Any]) -> Compiled:
+    """Return a captured graph as a function of tensors: PyTorch calls this backend by its name."""
+    from torch._dynamo.backends.common import aot_autograd
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    load_rows()
+    with sdpa_kernel(SDPBackend.MATH):  # attention in operators that have rows, backwards too
+        backend: Any = aot_autograd(fw_compiler=_compiled, decompositions=_decompositions())
+        function: Compiled = backend(module, list(inputs))
+    return function
+
+
+def _compiled(module: Any, inputs: Sequence[Any]) -> Any:
+    from functorch.compile import make_boxed_func
+
+    return make_boxed_func(CompiledGraph(module))
+
+
+def _decompositions() -> dict[Any, Any]:
+    """Return PyTorch's decompositions into core operators, without those that draw numbers in
+    another order than the operator."""
+    import torch
+
+    table: Any = torch.export.default_decompositions()
+    return {op: function for op, function in table.items() if not _is_random(op)}
+
+
+def _is_random(target: Any) -> bool:
+    import torch
+
+    return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+
+
+class CompiledGraph:
+    """A graph of ATen operators as a function of PyTorch's tensors and numbers."""
+
+    def __init__(self, module: Any):
+        self._module, self._calls = module, NodeCalls()
+        self._plans: dict[object, GraphPlan] = {}
+        names = sorted({str(node.target) for node in module.graph.nodes if refusal_of_call(node)})
+        if names:
+            LOG.warning("torch.compile: these operators run in PyTorch: %s", ", ".join(names))
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        key = tuple((a.dtype, a.shape) if hasattr(a, "shape") else a for a in arguments)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = GraphPlan(self._module, self._calls)
+        return plan(arguments)
+
+
+class GraphValues:
+    """The values of a call, by the names of their nodes. A tensor is PyTorch's or one of ours, and
+    is turned into the other where a node needs that."""
+
+    def __init__(self) -> None:
+        self._ours: dict[str, Any] = {}
+        self._theirs: dict[str, Any] = {}
+
+    def put(self, name: str, value: Any) -> None:
+        (self._ours if _holds_ours(value) else self._theirs)[name] = value
+
+    def ours(self, name: str) -> Any:
+        if name not in self._ours:
+            self._ours[name] = _changed(self._theirs[name], _from_theirs)
+        return self._ours[name]
+
+    def theirs(self, name: str) -> Any:
+        if name not in self._theirs:
+            self._theirs[name] = _changed(self._ours[name], _from_ours)
+        return self._theirs[name]
+
+
+class GraphPlan:
+    """A graph for arguments of certain shapes: the steps that compute it, once they are known."""
+
+    def __init__(self, module: Any, calls: NodeCalls):
+        self._module, self._calls = module, calls
+        self._nodes = list(module.graph.nodes)
+        self._inputs = [n.name for n in self._nodes if n.op == "placeholder"]
+        self._computed = [n for n in self._nodes if n.op == "call_function"]
+        self._foreign = {n.name for n in self._computed if _is_foreign(n)}
+        self._numbers: dict[str, Any] = {}
+        self._depends_on_values = any(map(_reads_values, self._computed))
+        self._steps: list[Callable[[GraphValues], None]] | None = None
+
+    def __call__(self, arguments: Sequence[Any]) -> list[Any]:
+        import torch
+
+        values = GraphValues()
+        for name, argument in zip(self._inputs, arguments, strict=True):
+            values.put(name, argument)
+        for node in self._nodes:
+            if node.op == "get_attr":
+                values.put(node.name, operator.attrgetter(node.target)(self._module))
+        with torch.no_grad():
+            if self._steps is None:
+                self._run_nodes(values)
+                if not self._depends_on_values:
+                    self._steps = list(self._grouped())
+            else:
+                for step in self._steps:
+                    step(values)
+            return [self._result(node, values) for node in self._nodes[-1].args[0]]
+
+    def _run_nodes(self, values: GraphValues) -> None:
+        """Compute one node after the other, and note the numbers, and rows that refuse."""
+        for node in self._computed:
+            if _is_number(node):
+                self._numbers[node.name] = _in_pytorch(node, values)
+                values.put(node.name, self._numbers[node.name])
+            elif not self._is_foreign(node):
+                try:
+                    values.put(node.name, self._calls(node, values.ours))
+                    continue
+                except WorkbenchError as error:
+                    name = operator_name(node)
+                    LOG.warning("torch.compile: %s runs in PyTorch: %s", name, error.because)
+                    self._foreign.add(node.name)
+            if self._is_foreign(node):
+                values.put(node.name, _in_pytorch(node, values))
+
+    def _is_foreign(self, node: Any) -> bool:
+        if node.target is operator.getitem:  # a part of a result is where that is
+            return self._is_foreign(node.args[0])
+        return node.name in self._foreign
+
+    def _grouped(self) -> Iterator[Callable[[GraphValues], None]]:
+        """Yield steps: nodes that are computed here together, and between them those of PyTorch,
+        in the order of the graph: random numbers are drawn in that order."""
+        stages: dict[str, int] = {}
+        latest = 0
+        tensors = [node for node in self._computed if not _is_number(node)]
+        for node in tensors:
+            sources = [n for n in node.all_input_nodes if n.name in stages]
+            if self._is_foreign(node):
+                latest = stages[node.name] = max([latest, *(stages[n.name] for n in sources)])
+            else:
+                after = (stages[n.name] + self._is_foreign(n) for n in sources)
+                stages[node.name] = max(after, default=0)
+        for stage in range(max(stages.values(), default=-1) + 1):
+            group = [node for node in tensors if stages[node.name] == stage]
+            ours = [node for node in group if not self._is_foreign(node)]
+            if ours:
+                yield KernelStep(NodeGroup(ours, self._numbers, self._calls))
+            yield from (PyTorchStep(node) for node in group if self._is_foreign(node))
+
+    def _result(self, node: Any, values: GraphValues) -> Any:
+        if not hasattr(node, "name"):
+            return node
+        value, declared = values.theirs(node.name), node.meta.get("val")
+        return value if node.name in self._inputs else _laid_out(value, declared)
+
+
+class NodeGroup(Unpicklable):
+    """Nodes that are computed here together, as a function of Tensors."""
+
+    __slots__ = ("_calls", "_nodes", "_numbers", "inputs", "outputs")
+
+    def __init__(self, nodes: Sequence[Any], numbers: dict[str, Any], calls: NodeCalls):
+        self._nodes, self._numbers, self._calls = nodes, numbers, calls
+        own = {node.name for node in nodes}
+        inputs = [n.name for node in nodes for n in node.all_input_nodes]
+        self.inputs = [n for n in dict.fromkeys(inputs) if n not in own and n not in numbers]
+        self.outputs = [n.name for n in nodes if any(user.name not in own for user in n.users)]
+
+    def __call__(self, tensors: Sequence[Any]) -> list[Any]:
+        values = {**self._numbers, **dict(zip(self.inputs, tensors, strict=True))}
+        for node in self._nodes:
+            values[node.name] = self._calls(node, values.__getitem__)
+        return [values[name] for name in self.outputs]
+
+
+class KernelStep:
+    """Nodes that are computed here, as one capture."""
+
+    def __init__(self, group: NodeGroup):
+        self._group = group
+        self._function: Callable[[Sequence[Any]], list[Any]] = TinyJit(group)
+
+    def __call__(self, values: GraphValues) -> None:
+        inputs = [values.ours(name) for name in self._group.inputs]
+        try:
+            results = self._function(inputs)
+        except JitError:  # what cannot be replayed runs each time
+            self._function = self._group
+            results = self._function(inputs)
+        for name, result in zip(self._group.outputs, results, strict=True):
+            values.put(name, result)
+
+
+@dataclass(frozen=True, slots=True)
+class PyTorchStep:
+    """A node that PyTorch computes."""
+
+    node: Any
+
+    def __call__(self, values: GraphValues) -> None:
+        values.put(self.node.name, _in_pytorch(self.node, values))
+
+
+def refusal_of_call(node: Any) -> str:
+    """Return why the operator of a node is not computed here; "" if it is, or is not a tensor's."""
+    if node.op != "call_function" or node.target is operator.getitem or _is_number(node):
+        return ""
+    if _is_random(node.target):
+        return "its numbers are PyTorch's"
+    return refusal_of(node)
+
+
+def _is_foreign(node: Any) -> bool:
+    if node.target is operator.getitem or _is_number(node):
+        return False
+    uses = [node, *node.all_input_nodes]
+    return bool(refusal_of_call(node)) or not all(map(_is_known, uses))
+
+
+def _is_known(node: Any) -> bool:
+    """Whether the values of a node are tensors that there can be here, or numbers."""
+    value = node.meta.get("val")
+    tensors = value if isinstance(value, (list, tuple)) else [value]
+    return all(is_dtype(t.dtype) and t.device.type == "cpu" for t in tensors if hasattr(t, "dtype"))
+
+
+def _is_number(node: Any) -> bool:
+    import torch
+
+    kinds = int, float, torch.SymInt, torch.SymFloat, torch.SymBool
+    return node.op == "call_function" and isinstance(node.meta.get("val"), kinds)
+
+
+def _reads_values(node: Any) -> bool:
+    """Whether sizes or numbers depend on the values of tensors: they differ from call to call."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    value = node.meta.get("val")
+    return value is not None and bool(free_unbacked_symbols(value))
+
+
+def _in_pytorch(node: Any, values: GraphValues) -> Any:
+    from torch.fx.node import map_arg
+
+    def value_of(source: Any) -> Any:
+        return values.theirs(source.name)
+
+    arguments, options = map_arg(node.args, value_of), map_arg(node.kwargs, value_of)
+    return node.target(*arguments, **options)
+
+
+def _holds_ours(value: Any) -> bool:
+    parts = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(part, Tensor) for part in parts)
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_changed(part, change) for part in value)
+    return change(value)
+
+
+def _from_theirs(value: Any) -> Any:
+    return from_torch(value.contiguous()) if hasattr(value, "contiguous") else value
+
+
+def _from_ours(value: Any) -> Any:
+    return to_torch(value) if isinstance(value, Tensor) else value
+
+
+def _laid_out(value: Any, declared: Any) -> Any:
+    """Return a tensor with the strides that PyTorch expects: later views depend on them."""
+    import torch
+
+    if not hasattr(declared, "stride"):
+        return value
+    wanted = declared.stride()
+    if not all(isinstance(n, int) for n in wanted):
+        return value
+    pairs = zip(value.shape, value.stride(), wanted, strict=True)
+    if all(mine == other for size, mine, other in pairs if size > 1):
+        return value
+    return torch.empty_strided(value.shape, wanted, dtype=value.dtype).copy_(value)

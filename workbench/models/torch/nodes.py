@@ -1,0 +1,125 @@
+"""Nodes of PyTorch's graphs: their names, modules and lines, and the rows that compute them."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from workbench.base.errors import ModelError
+from workbench.base.source import Attribution, NamedModule, attributed, frame_at
+from workbench.models.torch.table import REFUSED, ROWS
+from workbench.models.torch.values import dtype_of
+
+FAMILIES = (
+    *("backward", "creation", "elementwise", "indexing", "movement", "normalization", "pooling"),
+    *("products", "reductions"),
+)
+"""The files of rows."""
+
+
+def load_rows() -> None:
+    """Fill the table."""
+    for family in FAMILIES:
+        import_module(f"workbench.models.torch.operators.{family}")
+
+
+class NodeCalls:
+    """Calls of the table's rows, with the module, the operator and the line of each node."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, NamedModule] = {}
+
+    def __call__(self, node: Any, value_of: Callable[[str], Any]) -> Any:
+        """Return what a node computes; `value_of` returns the value of another by its name.
+
+        Errors: ModelError for an operator that cannot be computed here, with its module and line.
+        """
+        arguments = [argument_of(a, value_of) for a in node.args]
+        if node.target is operator.getitem:
+            return arguments[0][arguments[1]]
+        name = operator_name(node)
+        if reason := refusal_of(node):
+            raise ModelError(f"cannot compute {name} of the module", reason, where=where(node))
+        options = {key: argument_of(a, value_of) for key, a in node.kwargs.items()}
+        with attributed(self._attribution(node, name)):
+            return _as_declared(ROWS[name](*arguments, **options), node.meta.get("val"), name)
+
+    def _attribution(self, node: Any, name: str) -> Attribution:
+        path = _path(node)
+        module = self._modules.setdefault(path, NamedModule(path))
+        calls = tuple(frame_at(*frame) for frame in _frames(node)[::-1])
+        return Attribution(calls, lambda: module, name.partition(".")[0])
+
+
+def argument_of(argument: Any, value_of: Callable[[str], Any]) -> Any:
+    """Return an argument of a node as its row takes it."""
+    import torch
+
+    if isinstance(argument, torch.fx.Node):
+        return value_of(argument.name)
+    if isinstance(argument, (list, tuple)):
+        return [argument_of(a, value_of) for a in argument]
+    if isinstance(argument, torch.dtype):
+        return dtype_of(argument)
+    return argument
+
+
+def operator_name(node: Any) -> str:
+    """Return the name of a node's operator in the table."""
+    target = node.target
+    name = getattr(target, "__name__", str(target))
+    return str(name).removesuffix(".default")
+
+
+def refusal_of(node: Any) -> str:
+    """Return why the operator of a node cannot be computed here; "" if it can."""
+    name = operator_name(node)
+    if getattr(node.target, "namespace", "aten") != "aten":
+        return f"{node.target} is no operator of ATen"
+    if name in ROWS:
+        return ""
+    return REFUSED.get(name, "there is no row for it in the table of operators")
+
+
+def where(node: Any) -> str:
+    """Return the module and line of a node, in words."""
+    frames = _frames(node)
+    line = f"{frames[-1][0]}, line {frames[-1][1]}" if frames else ""
+    return ": ".join(filter(None, (_path(node), line)))
+
+
+def _as_declared(result: Any, declared: Any, name: str) -> Any:
+    """Return what a row made, in the dtypes that the program declares for it."""
+    if isinstance(result, tuple):
+        pairs = zip(result, declared, strict=False)
+        return tuple(None if r is None else _as_declared(r, d, name) for r, d in pairs)
+    if declared is None:
+        return result
+    kind, shape = dtype_of(declared.dtype), tuple(declared.shape)
+    are_numbers = all(isinstance(n, int) for n in shape)  # the others are symbols
+    if (
+        are_numbers and result.shape != shape and 0 not in shape
+    ):  # ATen leaves out what nobody reads
+        raise AssertionError(f"{name} has shape {result.shape}, and {shape} is declared")
+    return result if result.dtype is kind else result.cast(kind)
+
+
+def _path(node: Any) -> str:
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    return re.sub(r"^L\['self'\]\.?", "", stack[-1][0]) if stack else ""
+
+
+_FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
+
+
+def _frames(node: Any) -> list[tuple[str, int, str]]:
+    """Return (file, line, function) of the frames of the module's code, outermost first, without
+    PyTorch's own."""
+    import torch
+
+    own = torch.__file__.rpartition("__init__")[0]
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return [(file, int(line), name) for file, line, name in frames if not file.startswith(own)]
