@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.base.errors import ModelError, kind_of
+from workbench.base.installation import install_command, is_installed
 from workbench.models.model import Model, ModelSource
 
 
@@ -28,7 +29,10 @@ def load_model(source: object, *examples: object) -> Model:
             "it must be a torch.nn.Module, what torch.export.export returned, or the path of a "
             "file that ends in .onnx"
         )
-        raise ModelError(what, because, "load_model(module, x)")
+        hint = "load_model(module, x)"
+        if not is_installed("torch"):
+            because, hint = f"{because}; PyTorch is not installed", install_command("torch")
+        raise ModelError(what, because, hint)
     model = Model(opener(source))
     if examples:
         model.traced(examples, {})

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.errors import DTypeError, ModelError, kind_of
+from workbench.base.installation import install_command
 from workbench.models.onnx.values import Array, dtype_of
 
 MOST_NODES = 100_000
@@ -127,7 +128,7 @@ def package() -> Any:
         import onnx
     except ImportError:
         because = "the onnx package, which parses it, is not installed"
-        raise ModelError("cannot read an ONNX model", because, "pip install onnx") from None
+        raise ModelError("cannot read an ONNX model", because, install_command("onnx")) from None
     return onnx
 
 

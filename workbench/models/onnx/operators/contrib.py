@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
-from workbench.models.onnx.operators.elementwise import wide
+from workbench.models.arithmetic import wide
 from workbench.models.onnx.operators.normalization import layer_norm, simplified_layer_norm
 from workbench.models.onnx.operators.quantization import bits_unpacked
 from workbench.models.onnx.table import MICROSOFT, row

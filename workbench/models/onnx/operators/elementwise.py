@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import ModelError
+from workbench.models.arithmetic import wide
 from workbench.models.onnx.table import row
 from workbench.models.onnx.values import Array, dtype_of
 from workbench.tensor.tensor import Tensor
@@ -27,11 +28,6 @@ SAME = {
     "BitwiseNot": "bitwise_not",
 }
 """Operators of one tensor, each with its method."""
-
-
-def wide(x: Tensor) -> Tensor:
-    """Return floats of 32 bits for shorter ones: intermediate values are not rounded to fewer."""
-    return x.cast(dtypes.float32) if x.dtype.is_low_precision else x
 
 
 def _method(name: str) -> Callable[[Tensor], Tensor]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.base.errors import ModelError
-from workbench.models.onnx.operators.elementwise import wide
+from workbench.models.arithmetic import moments, standardized, wide
 from workbench.models.onnx.table import row
 from workbench.tensor.tensor import Tensor
 
@@ -64,10 +64,8 @@ def layer_norm(
     """`x` normalized over the axes from `axis` on, with the mean and the inverse deviation."""
     mine = wide(x)
     axes = tuple(range(axis % x.ndim, x.ndim))
-    mean = mine.mean(axes, keepdim=True)
-    centred = mine - mean
-    inverse = ((centred * centred).mean(axes, keepdim=True) + epsilon).rsqrt()
-    y = (centred * inverse).cast(x.dtype) * scale
+    mean, inverse = moments(mine, axes, epsilon)
+    y = ((mine - mean) * inverse).cast(x.dtype) * scale
     y = y if bias is None else y + bias
     return y.cast(x.dtype), mean, inverse
 
@@ -115,12 +113,6 @@ def group_norm(
     y = standardized(groups, (2,), epsilon).reshape(x.shape).cast(x.dtype)
     shape = (1, -1) + (1,) * (x.ndim - 2)
     return (y * scale.reshape(shape) + bias.reshape(shape)).cast(x.dtype)
-
-
-def standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
-    """Return `x` with mean 0 and deviation 1 along axes."""
-    centred = x - x.mean(axes, keepdim=True)
-    return centred * ((centred * centred).mean(axes, keepdim=True) + epsilon).rsqrt()
 
 
 @row("LRN")

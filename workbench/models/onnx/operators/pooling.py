@@ -10,7 +10,8 @@ import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
-from workbench.models.onnx.operators.elementwise import numbers, wide
+from workbench.models.arithmetic import wide
+from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.operators.movement import padded
 from workbench.models.onnx.operators.products import pads_of
 from workbench.models.onnx.table import row

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench.base.dtypes import dtypes
-from workbench.models.onnx.operators.elementwise import numbers, wide
+from workbench.models.arithmetic import wide
+from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.operators.movement import placed
 from workbench.models.onnx.table import row
 from workbench.models.onnx.values import Array

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
-from workbench.models.onnx.operators.elementwise import numbers, wide
+from workbench.models.arithmetic import wide
+from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.table import row
-from workbench.models.onnx.values import Array
+from workbench.models.sampling import Array, grid_sampled, neighbours, resampled, taken
 from workbench.tensor.tensor import Tensor
 
 
@@ -124,24 +124,18 @@ def _along(
     """Return `x` with `count` elements along an axis."""
     size = x.shape[axis]
     points = _points(sampling.coordinates, size, count, scale, region)
-    lead = (slice(None),) * axis
     if sampling.mode == "nearest":
-        y = x[(*lead, Tensor(_nearest(points, sampling.nearest).clip(0, size - 1)))]
+        y = taken(x, axis, _nearest(points, sampling.nearest))
     else:
-        places, shares = _neighbours(points, scale, sampling)
+        if sampling.mode not in ("linear", "cubic"):
+            raise ModelError("cannot resize", f"there is no mode {sampling.mode!r}")
+        shrink = min(scale, 1.0) if sampling.antialiases else 1.0
+        places, shares = neighbours(points, sampling.mode, shrink, sampling.cubic)
         if sampling.excludes_outside:
             shares = np.where((places < 0) | (places >= size), 0, shares)
             totals = shares.sum(1, keepdims=True)
             shares = shares / np.where(totals == 0, 1, totals)
-        places = places.clip(0, size - 1)
-        parts = []
-        for tap in range(places.shape[1]):
-            if not shares[:, tap].any():
-                continue
-            factor = Tensor(shares[:, tap]).cast(x.dtype)
-            factor = factor.reshape((count,) + (1,) * (x.ndim - axis - 1))
-            parts.append(x[(*lead, Tensor(places[:, tap]))] * factor)
-        y = reduce(lambda total, part: total + part, parts)
+        y = resampled(x, axis, places, shares)
     if sampling.coordinates == "tf_crop_and_resize":
         is_outside = Tensor((points < 0) | (points > size - 1))
         is_outside = is_outside.reshape((count,) + (1,) * (x.ndim - axis - 1))
@@ -195,28 +189,6 @@ def _nearest(points: Array, mode: str) -> Array:
     return (low + up).astype(np.int64)
 
 
-def _neighbours(points: Array, scale: float, sampling: ResizeOptions) -> tuple[Array, Array]:
-    """Return the positions that each element is a sum of, and their shares."""
-    if sampling.mode not in ("linear", "cubic"):
-        raise ModelError("cannot resize", f"there is no mode {sampling.mode!r}")
-    reach = 1 if sampling.mode == "linear" else 2
-    # A smaller picture needs a wider filter: each element is a mean of many.
-    shrink = min(scale, 1.0) if sampling.antialiases else 1.0
-    span = math.ceil(reach / shrink)
-    low = np.floor(points).astype(np.int64)
-    places = low[:, None] + np.arange(1 - span, span + 1)[None, :]
-    away = np.abs(places - points[:, None]) * shrink
-    shares = np.clip(1 - away, 0, 1) if reach == 1 else _cubic(away, sampling.cubic)
-    return places, shares / shares.sum(1, keepdims=True)
-
-
-def _cubic(away: Array, a: float) -> Array:
-    """Return the weights of cubic convolution. Source: Keys 1981."""
-    near = ((a + 2) * away - (a + 3)) * away * away + 1
-    far = ((a * away - 5 * a) * away + 8 * a) * away - 4 * a
-    return np.where(away <= 1, near, np.where(away < 2, far, 0))
-
-
 MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
@@ -230,58 +202,7 @@ def grid_sample(
     padding_mode: str = "zeros",
 ) -> Tensor:
     """Elements of pictures at the points of a grid, from -1 to 1 across the picture."""
-    mode = MODES.get(mode, mode)
-    if mode == "cubic":
-        raise ModelError("cannot sample a grid by cubic interpolation", "it is not built here")
-    rank = x.ndim - 2
-    points = []
-    for axis, size in enumerate(x.shape[2:]):
-        point = grid[..., rank - 1 - axis]
-        point = (point + 1) / 2 * (size - 1) if align_corners else ((point + 1) * size - 1) / 2
-        points.append(_inside(point, size, padding_mode, bool(align_corners)))
-    if mode == "nearest":
-        return _sampled(x, [point.round() for point in points])
-    total: Any = None
-    floors = [point.floor() for point in points]
-    for corner in np.ndindex(*(2,) * rank):
-        share: Any = 1
-        for point, low, up in zip(points, floors, corner, strict=True):
-            share = share * (point - low if up else 1 - (point - low))
-        places = [low + up for low, up in zip(floors, corner, strict=True)]
-        part = _sampled(x, places) * share.unsqueeze(1)
-        total = part if total is None else total + part
-    assert isinstance(total, Tensor)
-    return total
-
-
-def _inside(point: Tensor, size: int, padding_mode: str, align_corners: bool) -> Tensor:
-    """Return points where those outside are moved to, for modes that have none outside."""
-    if padding_mode == "zeros":
-        return point
-    if padding_mode == "reflection":
-        low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
-        if span == 0:
-            return point * 0
-        away = (point - low).abs()
-        turns, rest = (away / span).floor(), away.fmod(span)
-        point = (turns % 2).eq(0).where(rest + low, span - rest + low)
-    return point.clamp(0, size - 1)
-
-
-def _sampled(x: Tensor, points: Sequence[Tensor]) -> Tensor:
-    """Return the elements at whole positions of each picture; 0 outside."""
-    count, channels, *sizes = x.shape
-    inside = reduce(
-        lambda one, other: one & other,
-        [(point >= 0) & (point < size) for point, size in zip(points, sizes, strict=True)],
-    )
-    index = Tensor.zeros(*points[0].shape, dtype=dtypes.int64)
-    for point, size in zip(points, sizes, strict=True):
-        index = index * size + point.clamp(0, size - 1).cast(dtypes.int64)
-    flat = x.reshape((count, channels, math.prod(sizes)))
-    places = index.reshape((count, 1, -1))
-    values = flat.gather(2, places.expand((count, channels, places.shape[2])))
-    return inside.unsqueeze(1).where(values.reshape((count, channels, *points[0].shape[1:])), 0)
+    return grid_sampled(x, grid, MODES.get(mode, mode), padding_mode, bool(align_corners))
 
 
 @row("AffineGrid", since=20, known=("size",))

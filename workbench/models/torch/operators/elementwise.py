@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.models.torch.table import ROWS, row
+from workbench.tensor.numpy import formulas
 from workbench.tensor.tensor import Tensor
 
 SAME_NAME = (
@@ -49,19 +49,14 @@ def isinf(x: Tensor) -> Tensor:
 
 @row("expm1")
 def expm1(x: Tensor) -> Tensor:
-    """exp(x) - 1. Source: W. Kahan's formula, right also where exp(x) is close to 1."""
-    x = floats(x)
-    u = x.exp()
-    near = (u - 1) * x / u.log()
-    return (u.eq(1)).where(x, ((u - 1).eq(-1) | u.isinf()).where(u - 1, near))
+    result: Tensor = formulas.expm1(floats(x))
+    return result
 
 
 @row("log1p")
 def log1p(x: Tensor) -> Tensor:
-    """log(1 + x). Source: W. Kahan's formula, right also where x is small."""
-    x = floats(x)
-    u = x + 1
-    return (u.eq(1)).where(x, u.isinf().where(u.log(), u.log() * x / (u - 1)))
+    result: Tensor = formulas.log1p(floats(x))
+    return result
 
 
 @row("add.Tensor", "add.Scalar")
@@ -141,20 +136,8 @@ def hardtanh(x: Tensor, min_val: float = -1, max_val: float = 1) -> Tensor:
 
 @row("atan2")
 def atan2(y: Tensor, x: Tensor) -> Tensor:
-    """The angle of the point (x, y), from -pi to pi."""
-    x, y = floats(x), floats(y)
-    # The smaller coordinate by the larger: the quotient is exact enough, and never infinite.
-    is_steep = y.abs() > x.abs()
-    low, high = is_steep.where(x.abs(), y.abs()), is_steep.where(y.abs(), x.abs())
-    both = (low.isinf() & high.isinf()) | high.eq(0)
-    slope = both.where(
-        high.eq(0).where(low, low.const_like(1)), low / both.where(high.const_like(1), high)
-    )
-    angle = slope.atan()
-    angle = is_steep.where(math.pi / 2 - angle, angle)
-    is_left = (x < 0) | (x.eq(0) & (1 / x < 0))
-    angle = is_left.where(math.pi - angle, angle)
-    return (x.isnan() | y.isnan()).where(math.nan, angle.copysign(y))
+    result: Tensor = formulas.arctan2(floats(y), floats(x))
+    return result
 
 
 COMPARED = {"eq": "eq", "ne": "ne", "lt": "__lt__", "le": "__le__", "gt": "__gt__", "ge": "__ge__"}

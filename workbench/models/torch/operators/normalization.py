@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.base.dtypes import dtypes
+from workbench.models.arithmetic import moments, wide
 from workbench.models.torch.table import row
 from workbench.tensor.tensor import Tensor
 
@@ -22,9 +23,9 @@ def layer_norm(
     eps: float,
 ) -> Triple:
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
-    wide = _wide(x)
-    centre, scale = _moments(wide, axes, eps)
-    y = (wide - centre) * scale
+    mine = wide(x)
+    centre, scale = moments(mine, axes, eps)
+    y = (mine - centre) * scale
     return _affine(y, weight, bias).cast(x.dtype), centre.cast(x.dtype), scale.cast(x.dtype)
 
 
@@ -39,9 +40,9 @@ def group_norm(
     group: int,
     eps: float,
 ) -> Triple:
-    wide = _wide(x).reshape((n, group, (c // group) * hxw))
-    centre, scale = _moments(wide, (2,), eps)
-    y = ((wide - centre) * scale).reshape(x.shape)
+    mine = wide(x).reshape((n, group, (c // group) * hxw))
+    centre, scale = moments(mine, (2,), eps)
+    y = ((mine - centre) * scale).reshape(x.shape)
     y = _affine(y, _channels(weight, x), _channels(bias, x)).cast(x.dtype)
     return y, centre.squeeze(2).cast(x.dtype), scale.squeeze(2).cast(x.dtype)
 
@@ -79,7 +80,7 @@ def batch_norm(
     y, centre, scale = batch_norm_alone(x, weight, bias, True, momentum, eps)
     count = x.numel() // x.shape[1]
     axes = tuple(a for a in range(x.ndim) if a != 1)
-    variance = _wide(x).var(axes, correction=1) if count > 1 else _wide(x).sum(axes) * math.nan
+    variance = wide(x).var(axes, correction=1) if count > 1 else wide(x).sum(axes) * math.nan
     kept = 1 - momentum
     return (
         y,
@@ -100,7 +101,7 @@ def batch_norm_alone(
     eps: float,
 ) -> Triple:
     axes = tuple(a for a in range(x.ndim) if a != 1)
-    centre, scale = (m.reshape((x.shape[1],)) for m in _moments(_wide(x), axes, eps))
+    centre, scale = (m.reshape((x.shape[1],)) for m in moments(wide(x), axes, eps))
     return _normalized(x, centre, scale, weight, bias), centre, scale
 
 
@@ -109,10 +110,10 @@ def rms_norm(
     x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: float | None
 ) -> tuple[Tensor, Tensor]:
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
-    wide = _wide(x)
+    mine = wide(x)
     least = {dtypes.float16: 2**-10, dtypes.float64: 2**-52}.get(x.dtype, 2**-23)
-    scale = ((wide * wide).mean(axes, keepdim=True) + (least if eps is None else eps)).rsqrt()
-    return _affine(wide * scale, weight, None).cast(x.dtype), scale
+    scale = ((mine * mine).mean(axes, keepdim=True) + (least if eps is None else eps)).rsqrt()
+    return _affine(mine * scale, weight, None).cast(x.dtype), scale
 
 
 @row("native_layer_norm_backward")
@@ -128,8 +129,8 @@ def layer_norm_backward(
 ) -> tuple[Tensor | None, ...]:
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     lead = tuple(range(x.ndim - len(normalized_shape)))
-    wide, over = _wide(x), _wide(grad)
-    y = (wide - centre) * scale
+    mine, over = wide(x), wide(grad)
+    y = (mine - centre) * scale
     inner = over if weight is None else over * weight
     of_x = _through_moments(inner, y, scale, axes).cast(x.dtype)
     of_weight, of_bias = (
@@ -157,9 +158,9 @@ def group_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     shape = (n, group, c // group, hxw)
-    wide, over = _wide(x).reshape(shape), _wide(grad).reshape(shape)
+    mine, over = wide(x).reshape(shape), wide(grad).reshape(shape)
     centre, scale = centre.reshape((n, group, 1, 1)), scale.reshape((n, group, 1, 1))
-    y = (wide - centre) * scale
+    y = (mine - centre) * scale
     inner = over if weight is None else over * weight.reshape((1, group, c // group, 1))
     of_x = _through_moments(inner, y, scale, (2, 3)).reshape(x.shape).cast(x.dtype)
     of_weight = (over * y).sum((0, 3)).reshape((c,)).cast(x.dtype)
@@ -185,7 +186,7 @@ def batch_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     axes = tuple(a for a in range(x.ndim) if a != 1)
-    wide, over = _wide(x), _wide(grad)
+    mine, over = wide(x), wide(grad)
     if train:
         assert save_mean is not None and save_invstd is not None
         centre, scale = _channels(save_mean, x), _channels(save_invstd, x)
@@ -193,7 +194,7 @@ def batch_norm_backward(
         assert running_mean is not None and running_var is not None
         centre, scale = _channels(running_mean, x), _channels((running_var + eps).rsqrt(), x)
     assert centre is not None and scale is not None
-    y = (wide - centre) * scale
+    y = (mine - centre) * scale
     inner = over if weight is None else over * _channels(weight, x)
     of_x = _through_moments(inner, y, scale, axes) if train else inner * scale
     return (
@@ -210,16 +211,10 @@ def _through_moments(inner: Tensor, y: Tensor, scale: Tensor, axes: tuple[int, .
     )
 
 
-def _moments(x: Tensor, axes: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
-    centre = x.mean(axes, keepdim=True)
-    away = x - centre
-    return centre, ((away * away).mean(axes, keepdim=True) + eps).rsqrt()
-
-
 def _normalized(
     x: Tensor, centre: Tensor, scale: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> Tensor:
-    y = (_wide(x) - _channels(centre, x)) * _channels(scale, x)
+    y = (wide(x) - _channels(centre, x)) * _channels(scale, x)
     return _affine(y, _channels(weight, x), _channels(bias, x)).cast(x.dtype)
 
 
@@ -230,7 +225,3 @@ def _affine(y: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
 
 def _channels(values: Tensor | None, x: Tensor) -> Any:
     return None if values is None else values.reshape((1, x.shape[1]) + (1,) * (x.ndim - 2))
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.cast(dtypes.float32) if x.dtype.itemsize < 4 else x

@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from workbench.base.dtypes import dtypes
-from workbench.base.errors import ModelError
+from workbench.models.sampling import grid_sampled, neighbours, resampled, taken
 from workbench.models.torch.table import row
 from workbench.tensor.tensor import Tensor
 
@@ -84,10 +86,8 @@ def upsample_nearest(
     x: Tensor, output_size: Numbers | None, scale_factors: Sequence[float] | None
 ) -> Tensor:
     for place, (count, scale) in enumerate(_sizes(x, output_size, scale_factors)):
-        axis = 2 + place
-        step = 1 / scale if scale else x.shape[axis] / count
-        places = [min(int(n * step), x.shape[axis] - 1) for n in range(count)]
-        x = x[(slice(None),) * axis + (Tensor(places),)]
+        step = 1 / scale if scale else x.shape[2 + place] / count
+        x = taken(x, 2 + place, np.array([int(n * step) for n in range(count)]))
     return x
 
 
@@ -101,86 +101,26 @@ def upsample_linear(
     for place, (count, scale) in enumerate(_sizes(x, output_size, scale_factors)):
         axis = 2 + place
         size = x.shape[axis]
+        steps = np.arange(count, dtype=np.float64)
         if align_corners:
-            step = (size - 1) / (count - 1) if count > 1 else 0.0
-            points = [n * step for n in range(count)]
+            points = steps * ((size - 1) / (count - 1) if count > 1 else 0.0)
         else:
-            step = 1 / scale if scale else size / count
-            points = [max(0.0, (n + 0.5) * step - 0.5) for n in range(count)]
-        low = [min(int(p), size - 1) for p in points]
-        high = [min(n + 1, size - 1) for n in low]
-        shares = Tensor([p - n for p, n in zip(points, low, strict=True)], dtype=x.dtype)
-        lead = (slice(None),) * axis
-        shares = shares.reshape((count,) + (1,) * (x.ndim - axis - 1))
-        below, above = x[(*lead, Tensor(low))], x[(*lead, Tensor(high))]
-        x = below * (1 - shares) + above * shares
+            points = (steps + 0.5) * (1 / scale if scale else size / count) - 0.5
+        x = resampled(x, axis, *neighbours(points, "linear"))
     return x
 
 
-BILINEAR, NEAREST, BICUBIC = 0, 1, 2
-"""Interpolations of grid_sampler."""
-ZEROS, BORDER, REFLECTION = 0, 1, 2
-"""What grid_sampler reads outside of the picture."""
+INTERPOLATIONS = "linear", "nearest", "cubic"
+PADDINGS = "zeros", "border", "reflection"
+"""The words for the numbers that grid_sampler has."""
 
 
 @row("grid_sampler_2d")
 def grid_sampler(
     x: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """Elements of pictures at the points of a grid, from -1 to 1 across the picture."""
-    height, width = x.shape[2:]
-    points = [
-        _position(grid[..., place], size, align_corners)
-        for place, size in ((0, width), (1, height))
-    ]
-    if interpolation_mode == BICUBIC:
-        raise ModelError("cannot sample a grid by bicubic interpolation", "it is not built here")
-    px, py = (
-        _reflected(p, n, padding_mode, align_corners)
-        for p, n in zip(points, (width, height), strict=True)
-    )
-    if interpolation_mode == NEAREST:
-        return _sampled(x, px.round(), py.round())
-    left, top = px.floor(), py.floor()
-    right, down = px - left, py - top
-    corners = [
-        (left, top, (1 - right) * (1 - down)),
-        (left + 1, top, right * (1 - down)),
-        (left, top + 1, (1 - right) * down),
-        (left + 1, top + 1, right * down),
-    ]
-    parts = [_sampled(x, cx, cy) * share.unsqueeze(1) for cx, cy, share in corners]
-    return parts[0] + parts[1] + parts[2] + parts[3]
-
-
-def _position(point: Tensor, size: int, align_corners: bool) -> Tensor:
-    return (point + 1) / 2 * (size - 1) if align_corners else ((point + 1) * size - 1) / 2
-
-
-def _reflected(point: Tensor, size: int, padding_mode: int, align_corners: bool) -> Tensor:
-    """Return points where those outside are moved to, for modes that have none outside."""
-    if padding_mode == ZEROS:
-        return point
-    if padding_mode == REFLECTION:
-        low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
-        away = (point - low).abs()
-        if span == 0:
-            return point * 0
-        turns, rest = (away / span).floor(), away.fmod(span)
-        point = (turns % 2).eq(0).where(rest + low, span - rest + low)
-    return point.clamp(0, size - 1)
-
-
-def _sampled(x: Tensor, column: Tensor, line: Tensor) -> Tensor:
-    """Return the elements at whole positions of each picture; 0 outside."""
-    count, channels, height, width = x.shape
-    inside = (column >= 0) & (column < width) & (line >= 0) & (line < height)
-    column = column.clamp(0, width - 1).cast(dtypes.int64)
-    line = line.clamp(0, height - 1).cast(dtypes.int64)
-    index = (line * width + column).reshape((count, 1, -1))
-    flat = x.reshape((count, channels, height * width))
-    found = flat.gather(2, index.expand((count, channels, index.shape[2])))
-    return inside.unsqueeze(1).where(found.reshape((count, channels, *line.shape[1:])), 0)
+    words = INTERPOLATIONS[interpolation_mode], PADDINGS[padding_mode]
+    return grid_sampled(x, grid, *words, align_corners)
 
 
 def _sizes(

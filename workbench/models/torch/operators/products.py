@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from workbench.models.torch.operators.reductions import vector_norm
 from workbench.models.torch.table import row
 from workbench.tensor.tensor import Tensor
 
@@ -94,8 +95,8 @@ def trilinear(
 
 @row("_cdist_forward")
 def cdist(x: Tensor, y: Tensor, p: float, compute_mode: int | None) -> Tensor:
-    apart = (x.unsqueeze(-2) - y.unsqueeze(-3)).abs()
-    return _norm(apart, p)
+    apart = x.unsqueeze(-2) - y.unsqueeze(-3)
+    return vector_norm(apart, p, -1)
 
 
 @row("_pdist_forward")
@@ -105,16 +106,4 @@ def pdist(x: Tensor, p: float = 2.0) -> Tensor:
     if not pairs:
         return Tensor.zeros(0, dtype=x.dtype)
     first, second = (Tensor(list(side)) for side in zip(*pairs, strict=True))
-    return _norm((x[first] - x[second]).abs(), p)
-
-
-def _norm(apart: Tensor, p: float) -> Tensor:
-    if p == 0:
-        return apart.ne(0).cast(apart.dtype).sum(-1)
-    if p == math.inf:
-        return apart.max(-1)
-    if p == 1:
-        return apart.sum(-1)
-    if p == 2:
-        return (apart * apart).sum(-1).sqrt()
-    return (apart**p).sum(-1) ** (1 / p)
+    return vector_norm(x[first] - x[second], p, -1)

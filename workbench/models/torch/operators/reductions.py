@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.models.arithmetic import wide
 from workbench.models.torch.operators.elementwise import floats
 from workbench.models.torch.table import row
 from workbench.tensor.tensor import Tensor
@@ -192,13 +193,9 @@ def topk(
 
 @row("_softmax")
 def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    return _wide(x).softmax(dim) if x.ndim else floats(x) * 0 + 1
+    return wide(x).softmax(dim) if x.ndim else floats(x) * 0 + 1
 
 
 @row("_log_softmax")
 def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    return _wide(x).log_softmax(dim) if x.ndim else floats(x) * 0
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.cast(dtypes.float32) if x.dtype.is_float and x.dtype.itemsize < 4 else x
+    return wide(x).log_softmax(dim) if x.ndim else floats(x) * 0
