@@ -149,4 +149,13 @@ ANSWERS = {
     "7-fragment": Answer(
         lambda core: core.a.per_lane, "The tile has 16 * 16 elements, and there are 32 lanes."
     ),
+    "8-kernels": Answer(
+        lambda ex: len(ex.kernels),
+        "Three of each block, and one at the end: the sums of a norm are rows in the kernel that "
+        "reads them, and a sigmoid is part of the product after it.",
+    ),
+    "8-branch": Answer(
+        lambda shown: "none" if isinstance(shown, str) else shown,
+        "Its kernels would depend on values, and nothing is computed: it is refused, by its line.",
+    ),
 }

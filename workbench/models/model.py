@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from workbench.base.dtypes import DType
 from workbench.base.errors import plural
+from workbench.models.check import ModelCheck, NodeValue, compared, first_wrong
 from workbench.tensor.tensor import Tensor
 
 
@@ -58,6 +59,10 @@ class Graph(Protocol):
 
     def structured(self, outputs: Sequence[Tensor]) -> Any:
         """Return the outputs in the structure of the source: a tensor, a tuple, a dict."""
+        ...
+
+    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[NodeValue]:
+        """Yield what each node makes of `inputs`, with what the framework makes of them."""
         ...
 
 
@@ -118,6 +123,24 @@ class Model:
             graph = self._graphs[call.key] = self._source.graph(call)
         self._latest = graph
         return graph, graph.run(call.tensors)
+
+    def check(self, *arguments: object, bisect: bool = False, **options: object) -> ModelCheck:
+        """Return a comparison of each output with what the framework computes. With `bisect` it has
+        the first value of the graph that differs, too: its module, operator and line.
+
+        The graph is computed again; nothing is written to the source's state.
+        """
+        graph, results = self.traced(arguments, options)
+        tensors = self._source.bound(arguments, options).tensors
+        values = {value.name: value for value in graph.node_values(tensors)}
+        named = zip(graph.outputs, results.outputs, strict=True)
+        checks = tuple(
+            compared(values[port.name]._replace(ours=ours))
+            for port, ours in named
+            if port.name in values
+        )
+        is_wrong = not all(each.ok for each in checks)
+        return ModelCheck(checks, first_wrong(values.values()) if bisect and is_wrong else None)
 
     @property
     def inputs(self) -> tuple[Port, ...]:

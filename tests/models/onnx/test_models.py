@@ -11,6 +11,7 @@ import pytest
 from tests.peers import peer
 from tests.support import LONG
 from workbench import ModelError, Tensor, explore, load_model
+from workbench.models.onnx.table import ROWS
 
 onnx = peer("onnx")
 runtime = peer("onnxruntime")
@@ -325,3 +326,15 @@ def test_kernels_have_the_name_and_operator_of_their_node() -> None:
     assert (owner.path, tensor.derivation.method) == ("/head/Softmax", "Softmax")
     exploration = explore(load_model(model), normal(64))
     assert "/head/Softmax" in str(exploration)
+
+
+def test_check_names_the_first_node_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = normal(1, 3, 8, 8)
+    assert load_model(CONVOLUTIONS).check(x).ok
+    (found,) = ROWS["", "HardSigmoid"]
+    monkeypatch.setitem(
+        ROWS, ("", "HardSigmoid"), [found._replace(function=lambda x, **_: x.sigmoid())]
+    )
+    check = load_model(CONVOLUTIONS).check(x, bisect=True)
+    assert not check.ok and check.first_wrong is not None
+    assert check.first_wrong.name == "c" and "node 'c'" in str(check)

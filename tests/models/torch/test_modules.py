@@ -11,6 +11,7 @@ import pytest
 
 from tests.peers import torch
 from workbench import ModelError, Tensor, load_model
+from workbench.models.torch.table import ROWS as OPERATORS
 from workbench.models.torch.values import from_torch, to_torch
 
 T = torch.nn
@@ -254,3 +255,14 @@ def test_an_operator_without_a_row_is_named_with_its_module_and_line() -> None:
 def test_bfloat16_is_read_and_returned() -> None:
     values = torch.tensor([1.5, -2.0, 3.0], dtype=torch.bfloat16)
     assert to_torch(from_torch(values) * 2).tolist() == [3.0, -4.0, 6.0]
+
+
+def test_check_names_the_first_operator_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, x = T.Sequential(T.Linear(4, 5), T.ReLU(), T.Linear(5, 2)), torch.randn(3, 4)
+    check = load_model(net).check(x, bisect=True)
+    assert check.ok and check.first_wrong is None and len(check.outputs) == 1
+    monkeypatch.setitem(OPERATORS, "relu", lambda x: x.abs())
+    check = load_model(net).check(x, bisect=True)
+    assert not check.ok and check.first_wrong is not None
+    assert check.first_wrong.where.endswith("relu") and check.first_wrong.where.startswith("1")
+    assert "the first value that differs: relu" in str(check)

@@ -83,9 +83,10 @@ class Declared:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ModelFile:
-    """A file that has been checked."""
+    """A file that has been checked, and its protocol buffer."""
 
     name: str
+    proto: Any
     body: Body
     inputs: tuple[Declared, ...]
     functions: Mapping[tuple[str, str], Function]
@@ -162,7 +163,7 @@ class _Reader:
         inputs = [
             self.declared(each) for each in model.graph.input if each.name not in body.constants
         ]
-        return ModelFile(self.name, body, tuple(inputs), functions)
+        return ModelFile(self.name, model, body, tuple(inputs), functions)
 
     def declared(self, proto: Any) -> Declared:
         kind = proto.type.WhichOneof("value")

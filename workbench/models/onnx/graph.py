@@ -17,6 +17,7 @@ import numpy as np
 from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, WorkbenchError
 from workbench.base.source import Attribution, NamedModule, attributed
+from workbench.models.check import NodeValue
 from workbench.models.model import ModelResults, OperatorUse, Port, counted
 from workbench.models.onnx.file import (
     Body,
@@ -33,6 +34,7 @@ from workbench.models.onnx.functions import (
     schema_defaults,
     schema_function,
 )
+from workbench.models.onnx.reference import reference_values
 from workbench.models.onnx.table import REFUSED, OperatorRow, row_of
 from workbench.models.onnx.values import Array, Value
 from workbench.tensor.tensor import Tensor
@@ -71,12 +73,7 @@ class OnnxGraph:
 
         Errors: ModelError for a node that cannot be computed here, with its name.
         """
-        values: dict[str, Value | None] = dict(self._constants)
-        for port, tensor in zip(self.inputs, inputs, strict=True):
-            values[port.name] = Value(self._known.get(port.name), tensor)
-        scope = GraphScope(values)
-        self._evaluation.begin()
-        self._evaluation.evaluate(self._file.body.nodes, scope, {})
+        scope = self._evaluated(inputs)
         names = self._file.body.outputs
         results = []
         for name in names:
@@ -87,6 +84,26 @@ class OnnxGraph:
             Port(name, t.shape, t.dtype) for name, t in zip(names, results, strict=True)
         )
         return ModelResults(tuple(results), {})
+
+    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[NodeValue]:
+        """Yield what each node makes of `inputs`, with what ONNX Runtime has for it."""
+        arrays = {p.name: t.numpy() for p, t in zip(self.inputs, inputs, strict=True)}
+        theirs = reference_values(self._file, arrays)
+        scope = self._evaluated(inputs)
+        for node in self._file.body.nodes:
+            for name in filter(None, node.outputs):
+                value = scope[name]
+                if value is not None and name in theirs:
+                    yield NodeValue(name, node.where, value.tensor, np.asarray(theirs[name]))
+
+    def _evaluated(self, inputs: Sequence[Tensor]) -> GraphScope:
+        values: dict[str, Value | None] = dict(self._constants)
+        for port, tensor in zip(self.inputs, inputs, strict=True):
+            values[port.name] = Value(self._known.get(port.name), tensor)
+        scope = GraphScope(values)
+        self._evaluation.begin()
+        self._evaluation.evaluate(self._file.body.nodes, scope, {})
+        return scope
 
     def structured(self, outputs: Sequence[Tensor]) -> Any:
         """Return the one output, or a tuple of them."""

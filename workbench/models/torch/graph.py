@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from workbench.base.dtypes import DType
+from workbench.models.check import NodeValue
 from workbench.models.model import ModelResults, OperatorUse, Port, counted
 from workbench.models.torch.nodes import NodeCalls, load_rows, operator_name, refusal_of, where
-from workbench.models.torch.values import dtype_of
+from workbench.models.torch.values import dtype_of, from_torch, to_torch
 from workbench.tensor.tensor import Tensor
 
 
@@ -47,6 +48,36 @@ class ExportedGraph:
 
         Errors: ModelError for an operator that cannot be computed here, with its module and line.
         """
+        values = self._computed(inputs)
+        spec = self._signature
+        written = {to: values[name] for name, to in spec.buffers_to_mutate.items()}
+        outputs = tuple(values[name] for name in spec.user_outputs if name in values)
+        return ModelResults(outputs, written)
+
+    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[NodeValue]:
+        """Yield what each node makes of `inputs`, with what PyTorch's operators make of them."""
+        import torch
+
+        theirs: dict[str, Any] = {}
+
+        class Recorder(torch.fx.Interpreter):
+            def run_node(self, n: Any) -> Any:
+                theirs[n.name] = super().run_node(n)
+                return theirs[n.name]
+
+        given = iter(inputs)
+        placed = [self._placed(n, given) for n in self._nodes if n.op == "placeholder"]
+        arguments = [to_torch(v) if isinstance(v, Tensor) else v for v in placed]
+        with torch.no_grad():
+            Recorder(self._exported.graph_module).run(*arguments)
+        values = self._computed(inputs)
+        for node in self._nodes:
+            value = values.get(node.name)
+            if node.op == "call_function" and isinstance(value, Tensor):
+                place = f"{where(node)}: {operator_name(node)}"
+                yield NodeValue(node.name, place, value, from_torch(theirs[node.name]).numpy())
+
+    def _computed(self, inputs: Sequence[Tensor]) -> dict[str, Any]:
         values: dict[str, Any] = {}
         given = iter(inputs)
         for node in self._nodes:
@@ -54,12 +85,7 @@ class ExportedGraph:
                 values[node.name] = self._placed(node, given)
             elif node.op == "call_function":
                 values[node.name] = self._calls(node, values.__getitem__)
-            elif node.op == "output":
-                break
-        spec = self._signature
-        written = {to: values[name] for name, to in spec.buffers_to_mutate.items()}
-        outputs = tuple(values[name] for name in spec.user_outputs if name in values)
-        return ModelResults(outputs, written)
+        return values
 
     def structured(self, outputs: Sequence[Tensor]) -> Any:
         """Return the outputs in the structure that the module returns."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
@@ -302,13 +303,14 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
             ask, self.on, self.expression,
         )  # fmt: skip
 
-    def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
-        """Add a row to compare with: `run()` is timed in this process, in turns with the pinned
-        variant. Return the exploration itself.
+    def baseline(self, name: str, run: Callable[..., object], *inputs: object) -> Exploration:
+        """Add a row to compare with: `run(*inputs)` is timed in this process, in turns with the
+        pinned variant. Return the exploration itself.
 
         Errors: WorkbenchError for a name that is not a text, and a `run` that cannot be called.
         """
-        self.page.baseline(self, name, run)
+        timed = partial(run, *inputs) if inputs and callable(run) else run
+        self.page.baseline(self, name, timed)
         return self
 
     def select(self, *unnamed: Any, **view: Any) -> None:

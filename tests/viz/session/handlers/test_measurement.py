@@ -148,7 +148,7 @@ def test_an_emulator_stands_alone(session: Session) -> None:
 
 def test_baselines() -> None:
     ran = []
-    ex = matmul().baseline("mine", lambda: ran.append(1))
+    ex = matmul().baseline("mine", ran.append, 1)
     ex.baseline("broken", lambda: 1 / 0)
     ex.baseline("lazy", lambda: [Tensor([1.0]) + 1])
     with session_of(ex) as session:
