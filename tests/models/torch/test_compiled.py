@@ -11,7 +11,7 @@ import pytest
 
 from tests.models.torch.test_modules import ROWS as MODULES
 from tests.peers import torch
-from tests.support import count
+from tests.support import LONG
 
 T = torch.nn
 
@@ -74,7 +74,7 @@ def test_steps_of_training_are_those_of_pytorch(
     theirs = copy.deepcopy(module)
     ours = compiled(module)
     optimisers = [torch.optim.SGD(m.parameters(), 0.1, 0.9) for m in (module, theirs)]
-    for _ in range(4):
+    for _ in range(3):
         x = torch.randn(*shape)
         for forward, optimiser in zip((ours, theirs), optimisers, strict=True):
             optimiser.zero_grad()
@@ -148,7 +148,7 @@ def test_results_have_the_strides_of_pytorch() -> None:
         assert ours.stride() == theirs.stride()
 
 
-@pytest.mark.parametrize("name", [*MODULES][:: 1 if count(10, 10) == 10 else 12])
+@pytest.mark.parametrize("name", [*MODULES][:: 1 if LONG else 15])
 def test_modules_give_what_pytorch_gives_with_gradients(name: str) -> None:
     for make, inputs in MODULES[name]:
         module = make()

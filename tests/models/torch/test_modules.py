@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
+from tests.support import LONG
 from workbench import ModelError, Tensor, load_model
 from workbench.models.torch.table import ROWS as OPERATORS
 from workbench.models.torch.values import from_torch, to_torch
@@ -203,7 +204,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(name, place, id=f"{name} {place}")
 
 
-@pytest.mark.parametrize(("name", "place"), list(cases()))
+@pytest.mark.parametrize(("name", "place"), list(cases())[:: 1 if LONG else 3])
 def test_a_module_computes_what_torch_computes(name: str, place: int) -> None:
     """Its outputs, and the buffers that it writes, of two calls one after the other."""
     torch.manual_seed(len(name) + place)

@@ -407,12 +407,16 @@ def mark_normal(node: UOp, rules: object) -> None:
 
 def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
     """Fill `slot` of `node`, and before it of all nodes below that lack it, without recursion."""
-    if all(getattr(s, slot) is not _UNSET for s in node.src):
-        object.__setattr__(node, slot, rule(node))
-        return
-    for below in node.toposort(lambda n: getattr(n, slot) is _UNSET):
-        if getattr(below, slot) is _UNSET:
-            object.__setattr__(below, slot, rule(below))
+    stack = [node]
+    while stack:
+        top = stack[-1]
+        missing = [s for s in top.src if getattr(s, slot) is _UNSET]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        if getattr(top, slot) is _UNSET:
+            object.__setattr__(top, slot, rule(top))
 
 
 def _is_of_axes(node: UOp) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from workbench.base.trace import derived_from
 from workbench.ir.node.ops import OPS, AxisType, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import (
@@ -64,7 +65,7 @@ class KernelReads:
         return sum(self.nbytes.values()) + self.root.size * self.root.dtype.itemsize
 
 
-def kernel_reads(plan: SchedulePlan) -> dict[UOp, KernelReads]:
+def kernel_reads(plan: SchedulePlan, placed: ReadPlacing) -> dict[UOp, KernelReads]:
     """Return the reads of each kernel, or copy, of a plan, by the stored value at its root."""
     kernels = {node: KernelReads(node, plan.reads[node][0]) for node in plan.stored}
     reduction_of = _reductions(plan)
@@ -90,16 +91,30 @@ def kernel_reads(plan: SchedulePlan) -> dict[UOp, KernelReads]:
     return kernels
 
 
-def placed(source: UOp, access: Access) -> PlacedRead:
-    """Return an access with its ranges named by position."""
-    names = {
-        axis: UOp.range(axis.extent, f"_{place}", axis.axis_kind)
-        for place, axis in enumerate(access.loops)
-    }
-    if not names:
-        return PlacedRead(source, access.indices, access.valid)
-    indices = tuple([index.substitute(names) for index in access.indices])
-    return PlacedRead(source, indices, access.valid.substitute(names))
+class ReadPlacing:
+    """Names the ranges of accesses by their positions. An index is renamed once for equal loops."""
+
+    def __init__(self) -> None:
+        self._renamed: dict[Ranges, dict[UOp, UOp]] = {}
+
+    def __call__(self, source: UOp, access: Access) -> PlacedRead:
+        """Return an access with its ranges named by position."""
+        if not access.loops:
+            return PlacedRead(source, access.indices, access.valid)
+        renamed = self._renamed.get(access.loops)
+        if renamed is None:
+            renamed = self._renamed[access.loops] = {
+                axis: UOp.range(axis.extent, f"_{place}", axis.axis_kind)
+                for place, axis in enumerate(access.loops)
+            }
+        with derived_from():
+            for index in (*access.indices, access.valid):
+                for node in index.toposort(lambda n: n not in renamed):
+                    if node not in renamed:
+                        renamed[node] = node.rebuild(tuple([renamed[s] for s in node.src]))
+        return PlacedRead(
+            source, tuple([renamed[index] for index in access.indices]), renamed[access.valid]
+        )
 
 
 def _reductions(plan: SchedulePlan) -> dict[UOp, UOp]:
@@ -150,7 +165,8 @@ def output_groups(
     counts = Counter(spaces.values())
     if all(count < 2 for count in counts.values()):
         return []
-    joins = _Joins(kernel_reads(plan), products)
+    placed = ReadPlacing()
+    joins = _Joins(kernel_reads(plan, placed), products, placed)
     for node, space in reversed(spaces.items()):
         if counts[space] > 1:
             joins.add(node, space)
@@ -215,7 +231,12 @@ class _Joined:
 class _Joins:
     """The kernels of a plan while they are joined, one after the other, sources first."""
 
-    def __init__(self, kernels: Mapping[UOp, KernelReads], products: Collection[UOp]):
+    def __init__(
+        self, kernels: Mapping[UOp, KernelReads], products: Collection[UOp], placed: ReadPlacing
+    ):
+        self._placed = placed
+        self._below: dict[UOp, Collection[UOp]] = {}
+        """The nodes below a reduction."""
         self._of = {root: _Joined([kernel]) for root, kernel in kernels.items()}
         for root, kernel in kernels.items():
             for source in kernel.sources:
@@ -260,7 +281,7 @@ class _Joins:
         impossible, or gains too little."""
         (kernel,) = other.kernels
         roots, reads = one.roots, one.reads
-        if len(roots) == MOST_OUTPUTS or not _reads_in_place(kernel, roots):
+        if len(roots) == MOST_OUTPUTS or not self._reads_in_place(kernel, roots):
             return None
         if sum(k.steps for k in one.kernels) + kernel.steps > MOST_STEPS:
             return None
@@ -289,7 +310,7 @@ class _Joins:
 
     def _join(self, one: _Joined, other: _Joined, gain: int) -> None:
         (kernel,) = other.kernels
-        _share_loops(one, kernel)
+        self._share_loops(one, kernel)
         one.kernels.append(kernel)
         one.bytes_read_once += gain
         self._of[kernel.root] = one
@@ -302,15 +323,34 @@ class _Joins:
         one.needs = (one.needs | other.needs) - {one, other}
         one.readers = (one.readers | other.readers) - {one, other}
 
+    def _reads_in_place(self, kernel: KernelReads, roots: Mapping[UOp, Access]) -> bool:
+        """Whether a kernel reads each of `roots` only at the element that is written at that
+        step."""
+        for root, own in roots.items():
+            written = self._placed(root, own)
+            for access in kernel.sources.get(root, ()):
+                if self._placed(root, settle(access)) != written:
+                    return False
+        return True
 
-def _reads_in_place(kernel: KernelReads, roots: Mapping[UOp, Access]) -> bool:
-    """Whether a kernel reads each of `roots` only at the element that is written at that step."""
-    for root, own in roots.items():
-        written = placed(root, own)
-        for access in kernel.sources.get(root, ()):
-            if placed(root, settle(access)) != written:
-                return False
-    return True
+    def _share_loops(self, one: _Joined, kernel: KernelReads) -> None:
+        """Map each reduction of `kernel` to a reduction of `one` that reads the same elements at
+        the same steps, if there is one and neither is computed from the other."""
+        reads = one.reads
+        for read, around in kernel.around.items():
+            for new, old in zip(around, reads.get(read, ()), strict=False):
+                first = one.together.get(old, old)
+                if new is first or new in one.together or _extents(new) != _extents(first):
+                    continue
+                others = [old, first, *[r for r, to in one.together.items() if to is first]]
+                if all(self._are_independent(new, r) for r in others):
+                    one.together[new] = first
+
+    def _are_independent(self, one: UOp, other: UOp) -> bool:
+        for node in (one, other):
+            if node not in self._below:
+                self._below[node] = node.toposort().keys()
+        return one not in self._below[other] and other not in self._below[one]
 
 
 def _waits_far(
@@ -352,27 +392,9 @@ def _leads(start: Iterable[_Joined], end: _Joined) -> bool:
     return end in reached
 
 
-def _share_loops(one: _Joined, kernel: KernelReads) -> None:
-    """Map each reduction of `kernel` to a reduction of `one` that reads the same elements at the
-    same steps, if there is one and neither is computed from the other."""
-    reads = one.reads
-    for read, around in kernel.around.items():
-        for new, old in zip(around, reads.get(read, ()), strict=False):
-            first = one.together.get(old, old)
-            if new is first or new in one.together or _extents(new) != _extents(first):
-                continue
-            others = [old, first, *[r for r, to in one.together.items() if to is first]]
-            if all(_are_independent(new, r) for r in others):
-                one.together[new] = first
-
-
 def _extents(reduction: UOp) -> list[int]:
     shape = reduction.src[0].shape
     return [shape[axis] for axis in sorted(reduction.reduced_axes) if shape[axis] != 1]
-
-
-def _are_independent(one: UOp, other: UOp) -> bool:
-    return one not in other.toposort() and other not in one.toposort()
 
 
 # --------------------------------------------------------------------------------------------------
