@@ -63,7 +63,7 @@ def cases() -> list[Any]:
 def test_rows_compute_what_onnx_says(part: int) -> None:
     """Cases are drawn: no result is wrong; most are computed, the others refused with a reason."""
     listed = cases()
-    chosen = random.Random(0).sample(listed, count(len(listed)))[part::PARTS]
+    chosen = random.Random(0).sample(listed, count(len(listed), 20))[part::PARTS]
     computed = sum(agrees(case) for case in chosen)
     assert computed >= len(chosen) * 3 // 4
 

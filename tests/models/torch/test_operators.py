@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.peers import torch
-from tests.support import count
+from tests.support import LONG
 from workbench import ModelError, load_model
 from workbench.models.torch.nodes import load_rows
 from workbench.models.torch.table import REFUSED, ROWS
@@ -23,8 +23,7 @@ RANDOM = ("bernoulli", "dropout", "empty", "multinomial", "normal", "rand", "uni
 
 
 def test_every_core_operator_has_a_row_or_a_reason() -> None:
-    missing = [name for name in core() if name not in ROWS and name not in REFUSED]
-    assert missing == ["atan2.out"]  # an overload that writes; exported programs have none
+    assert [name for name in core() if name not in ROWS and name not in REFUSED] == []
 
 
 def core() -> Iterator[str]:
@@ -38,10 +37,11 @@ def core() -> Iterator[str]:
                 yield name
 
 
+@pytest.mark.skipif(not LONG, reason="PyTorch takes 10 s to load its samples")
 def test_rows_compute_what_torch_computes_on_its_own_samples() -> None:
     """Operators are drawn; what has no row is refused by name."""
     infos = [i for i in samples() if not any(part in i.name for part in RANDOM)]
-    chosen = random.Random(0).sample(infos, min(len(infos), count(400, 40)))
+    chosen = random.Random(0).sample(infos, min(len(infos), 400))
     compared = 0
     for info in chosen:
         for sample in list(info.sample_inputs("cpu", torch.float32))[:2]:
