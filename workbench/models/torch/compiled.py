@@ -38,9 +38,10 @@ def compile_graph(module: Any, inputs: Sequence[Any]) -> Compiled:
 
 
 def _compiled(module: Any, inputs: Sequence[Any]) -> Any:
-    from functorch.compile import make_boxed_func
+    from torch._functorch.aot_autograd import make_boxed_func
 
-    return make_boxed_func(CompiledGraph(module))
+    boxed: Any = make_boxed_func
+    return boxed(CompiledGraph(module))
 
 
 def _decompositions() -> dict[Any, Any]:

@@ -58,18 +58,14 @@ class ExportedGraph:
         """Yield what each node makes of `inputs`, with what PyTorch's operators make of them."""
         import torch
 
-        theirs: dict[str, Any] = {}
-
-        class Recorder(torch.fx.Interpreter):
-            def run_node(self, n: Any) -> Any:
-                theirs[n.name] = super().run_node(n)
-                return theirs[n.name]
-
         given = iter(inputs)
         placed = [self._placed(n, given) for n in self._nodes if n.op == "placeholder"]
         arguments = [to_torch(v) if isinstance(v, Tensor) else v for v in placed]
+        module = self._exported.graph_module
+        interpreter: Any = torch.fx.Interpreter(module, garbage_collect_values=False)
         with torch.no_grad():
-            Recorder(self._exported.graph_module).run(*arguments)
+            interpreter.run(*arguments)
+        theirs = {node.name: value for node, value in interpreter.env.items()}
         values = self._computed(inputs)
         for node in self._nodes:
             value = values.get(node.name)
