@@ -151,8 +151,8 @@ ANSWERS = {
     ),
     "8-kernels": Answer(
         lambda ex: len(ex.kernels),
-        "Three of each block, and one at the end: the sums of a norm are rows in the kernel that "
-        "reads them, and a sigmoid is part of the product after it.",
+        "Four of each block, and one at the end. Each product has a kernel, and so has the norm. "
+        "The gate is one, too: the product after it would compute it again for each column.",
     ),
     "8-branch": Answer(
         lambda shown: "none" if isinstance(shown, str) else shown,

@@ -139,6 +139,25 @@ def test_arguments_that_are_written_hold_the_values() -> None:
         torch.testing.assert_close(one, other)
 
 
+def test_results_stay_as_they_are() -> None:
+    module = T.Sequential(T.Linear(6, 8), T.Tanh())
+    ours, x = compiled(module), torch.randn(5, 6)
+    results = [ours(x + n) for n in range(6)]
+    for n, result in enumerate(results):
+        torch.testing.assert_close(result, module(x + n))
+
+
+def test_parameters_that_get_other_memory_are_read_there() -> None:
+    module, x = T.Linear(6, 4), torch.randn(2, 6)
+    ours = compiled(module)
+    with torch.no_grad():
+        for n in range(5):
+            torch.testing.assert_close(ours(x), module(x))
+            module.weight.mul_(1.5)
+            if n % 2:
+                module.weight.data = torch.randn(4, 6)
+
+
 def test_results_have_the_strides_of_pytorch() -> None:
     def turned(x: Any) -> Any:
         return (x + 1).transpose(0, 1) * 2

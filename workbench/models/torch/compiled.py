@@ -18,7 +18,7 @@ from workbench.base.errors import JitError, WorkbenchError
 from workbench.base.files import Unpicklable
 from workbench.counters import LOG
 from workbench.models.torch.nodes import NodeCalls, load_rows, operator_name, refusal_of
-from workbench.models.torch.values import from_torch, is_dtype, to_torch
+from workbench.models.torch.values import from_torch, handed_over, is_dtype
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
 
@@ -63,7 +63,7 @@ class CompiledGraph:
     """A graph of ATen operators as a function of PyTorch's tensors and numbers."""
 
     def __init__(self, module: Any):
-        self._module, self._calls = module, NodeCalls()
+        self._module, self._calls, self._shared = module, NodeCalls(), SharedTensors()
         self._plans: dict[object, GraphPlan] = {}
         names = sorted({str(node.target) for node in module.graph.nodes if refusal_of_call(node)})
         if names:
@@ -74,14 +74,38 @@ class CompiledGraph:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = GraphPlan(self._module, self._calls)
-        return plan(arguments)
+        return plan(arguments, GraphValues(self._shared))
+
+
+class SharedTensors:
+    """Tensors on the memory of PyTorch's, made once while these live: parameters are arguments of
+    every call."""
+
+    def __init__(self) -> None:
+        from torch.utils.weak import WeakTensorKeyDictionary
+
+        self._tensors: Any = WeakTensorKeyDictionary()
+
+    def __call__(self, value: Any) -> Any:
+        """Return a value of PyTorch's as one of ours."""
+        if not hasattr(value, "data_ptr"):
+            return value
+        place = value.data_ptr(), value.shape, value.stride()
+        entry = self._tensors.get(value)
+        if entry is None or entry[0] != place:  # it may have got other memory
+            tensor = from_torch(value.contiguous())
+            if not value.is_contiguous():
+                return tensor  # a copy, which does not see what is written later
+            entry = self._tensors[value] = place, tensor
+        return entry[1]
 
 
 class GraphValues:
     """The values of a call, by the names of their nodes. A tensor is PyTorch's or one of ours, and
     is turned into the other where a node needs that."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: SharedTensors):
+        self._shared = shared
         self._ours: dict[str, Any] = {}
         self._theirs: dict[str, Any] = {}
 
@@ -90,7 +114,7 @@ class GraphValues:
 
     def ours(self, name: str) -> Any:
         if name not in self._ours:
-            self._ours[name] = _changed(self._theirs[name], _from_theirs)
+            self._ours[name] = _changed(self._theirs[name], self._shared)
         return self._ours[name]
 
     def theirs(self, name: str) -> Any:
@@ -112,10 +136,9 @@ class GraphPlan:
         self._depends_on_values = any(map(_reads_values, self._computed))
         self._steps: list[Callable[[GraphValues], None]] | None = None
 
-    def __call__(self, arguments: Sequence[Any]) -> list[Any]:
+    def __call__(self, arguments: Sequence[Any], values: GraphValues) -> list[Any]:
         import torch
 
-        values = GraphValues()
         for name, argument in zip(self._inputs, arguments, strict=True):
             values.put(name, argument)
         for node in self._nodes:
@@ -286,12 +309,8 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def _from_theirs(value: Any) -> Any:
-    return from_torch(value.contiguous()) if hasattr(value, "contiguous") else value
-
-
 def _from_ours(value: Any) -> Any:
-    return to_torch(value) if isinstance(value, Tensor) else value
+    return handed_over(value) if isinstance(value, Tensor) else value
 
 
 def _laid_out(value: Any, declared: Any) -> Any:
