@@ -13,7 +13,7 @@ from workbench.ir.meaning.closeness import errors, limit_of
 from workbench.tensor.tensor import Tensor
 
 
-class NodeValue(NamedTuple):
+class ModelValue(NamedTuple):
     """A value of a graph: its `name`, `where` it is made in the source, and what the framework has
     for it."""
 
@@ -63,7 +63,7 @@ class ModelCheck:
     __repr__ = __str__
 
 
-def compared(value: NodeValue) -> ValueCheck:
+def compared(value: ModelValue) -> ValueCheck:
     """Compare one value."""
     actual = np.asarray(value.ours.numpy())
     if actual.shape != value.theirs.shape:
@@ -72,7 +72,7 @@ def compared(value: NodeValue) -> ValueCheck:
     return ValueCheck(value.name, value.where, error, limit_of(actual, value.theirs))
 
 
-def first_wrong(values: Iterable[NodeValue]) -> ValueCheck | None:
+def first_wrong(values: Iterable[ModelValue]) -> ValueCheck | None:
     """Return the first of `values` that differs; None if there is none."""
     checks = (compared(value) for value in values)
     return next((check for check in checks if not check.ok), None)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from workbench.base.dtypes import DType
 from workbench.base.errors import plural
-from workbench.models.check import ModelCheck, NodeValue, compared, first_wrong
+from workbench.models.check import ModelCheck, ModelValue, compared, first_wrong
 from workbench.tensor.tensor import Tensor
 
 
@@ -61,7 +61,7 @@ class Graph(Protocol):
         """Return the outputs in the structure of the source: a tensor, a tuple, a dict."""
         ...
 
-    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[NodeValue]:
+    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[ModelValue]:
         """Yield what each node makes of `inputs`, with what the framework makes of them."""
         ...
 

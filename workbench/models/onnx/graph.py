@@ -17,7 +17,7 @@ import numpy as np
 from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, WorkbenchError
 from workbench.base.source import Attribution, NamedModule, attributed
-from workbench.models.check import NodeValue
+from workbench.models.check import ModelValue
 from workbench.models.model import ModelResults, OperatorUse, Port, counted
 from workbench.models.onnx.file import (
     Body,
@@ -85,7 +85,7 @@ class OnnxGraph:
         )
         return ModelResults(tuple(results), {})
 
-    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[NodeValue]:
+    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[ModelValue]:
         """Yield what each node makes of `inputs`, with what ONNX Runtime has for it."""
         arrays = {p.name: t.numpy() for p, t in zip(self.inputs, inputs, strict=True)}
         theirs = reference_values(self._file, arrays)
@@ -94,7 +94,7 @@ class OnnxGraph:
             for name in filter(None, node.outputs):
                 value = scope[name]
                 if value is not None and name in theirs:
-                    yield NodeValue(name, node.where, value.tensor, np.asarray(theirs[name]))
+                    yield ModelValue(name, node.where, value.tensor, np.asarray(theirs[name]))
 
     def _evaluated(self, inputs: Sequence[Tensor]) -> GraphScope:
         values: dict[str, Value | None] = dict(self._constants)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.base.dtypes import DType
-from workbench.models.check import NodeValue
+from workbench.models.check import ModelValue
 from workbench.models.model import ModelResults, OperatorUse, Port, counted
 from workbench.models.torch.nodes import NodeCalls, load_rows, operator_name, refusal_of, where
 from workbench.models.torch.values import dtype_of, from_torch, to_torch
@@ -54,7 +54,7 @@ class ExportedGraph:
         outputs = tuple(values[name] for name in spec.user_outputs if name in values)
         return ModelResults(outputs, written)
 
-    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[NodeValue]:
+    def node_values(self, inputs: Sequence[Tensor]) -> Iterator[ModelValue]:
         """Yield what each node makes of `inputs`, with what PyTorch's operators make of them."""
         import torch
 
@@ -71,7 +71,7 @@ class ExportedGraph:
             value = values.get(node.name)
             if node.op == "call_function" and isinstance(value, Tensor):
                 place = f"{where(node)}: {operator_name(node)}"
-                yield NodeValue(node.name, place, value, from_torch(theirs[node.name]).numpy())
+                yield ModelValue(node.name, place, value, from_torch(theirs[node.name]).numpy())
 
     def _computed(self, inputs: Sequence[Tensor]) -> dict[str, Any]:
         values: dict[str, Any] = {}
