@@ -256,7 +256,13 @@ def refusal_of_call(node: Any) -> str:
         return ""
     if _is_random(node.target):
         return "its numbers are PyTorch's"
+    if operator_name(node) in _PLACES:
+        return "it is about places in memory"
     return refusal_of(node)
+
+
+_PLACES = frozenset({"as_strided"})
+"""Operators of places in memory, which tensors have in PyTorch alone."""
 
 
 def _is_foreign(node: Any) -> bool:
@@ -292,7 +298,7 @@ def _in_pytorch(node: Any, values: GraphValues) -> Any:
     from torch.fx.node import map_arg
 
     def value_of(source: Any) -> Any:
-        return values.theirs(source.name)
+        return _laid_out(values.theirs(source.name), source.meta.get("val"))
 
     arguments, options = map_arg(node.args, value_of), map_arg(node.kwargs, value_of)
     return node.target(*arguments, **options)
@@ -322,7 +328,13 @@ def _laid_out(value: Any, declared: Any) -> Any:
     wanted = declared.stride()
     if not all(isinstance(n, int) for n in wanted):
         return value
-    pairs = zip(value.shape, value.stride(), wanted, strict=True)
+    pairs = list(zip(value.shape, value.stride(), wanted, strict=True))
     if all(mine == other for size, mine, other in pairs if size > 1):
         return value
-    return torch.empty_strided(value.shape, wanted, dtype=value.dtype).copy_(value)
+    core = value
+    for axis, (_, _, stride) in enumerate(pairs):  # one element stands for an expanded axis
+        core = core.narrow(axis, 0, 1) if stride == 0 else core
+    reach = sum((n - 1) * s for n, s in zip(core.shape, wanted, strict=True)) + 1
+    if reach < core.numel():  # windows that overlap in memory
+        return value
+    return torch.empty_strided(core.shape, wanted, dtype=value.dtype).copy_(core).expand_as(value)

@@ -140,6 +140,40 @@ def atan2(y: Tensor, x: Tensor) -> Tensor:
     return result
 
 
+@row("hypot")
+def hypot(x: Tensor, y: Tensor) -> Tensor:
+    result: Tensor = formulas.hypot(floats(x), floats(y))
+    return result
+
+
+@row("signbit")
+def signbit(x: Tensor) -> Any:
+    return formulas.is_negative(x) if x.dtype.is_float else x < 0
+
+
+@row("copysign.Tensor", "copysign.Scalar")
+def copysign(x: Tensor, y: Any) -> Tensor:
+    return floats(x).copysign(y)
+
+
+@row("fmax")
+def fmax(x: Tensor, y: Tensor) -> Tensor:
+    result: Tensor = formulas.fmax(x, y)
+    return result
+
+
+@row("fmin")
+def fmin(x: Tensor, y: Tensor) -> Tensor:
+    result: Tensor = formulas.fmin(x, y)
+    return result
+
+
+@row("round.decimals")
+def round_decimals(x: Tensor, *, decimals: int = 0) -> Tensor:
+    scale = 10.0 ** abs(decimals)
+    return (x * scale).round() / scale if decimals >= 0 else (x / scale).round() * scale
+
+
 COMPARED = {"eq": "eq", "ne": "ne", "lt": "__lt__", "le": "__le__", "gt": "__gt__", "ge": "__ge__"}
 
 

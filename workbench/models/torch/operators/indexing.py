@@ -44,6 +44,31 @@ def scatter_reduce(
     return x.scatter_reduce(dim, index, src, reduce, include_self)
 
 
+@row("scatter.reduce", "scatter.value_reduce")
+def scatter_by(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str) -> Tensor:
+    source = src if isinstance(src, Tensor) else Tensor.full(index.shape, src, dtype=x.dtype)
+    return x.scatter_reduce(dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
+
+
+@row("searchsorted.Tensor")
+def searchsorted(
+    sorted_sequence: Tensor,
+    x: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where elements belong in a sorted sequence: how many of its elements are before each."""
+    if sorter is not None:
+        sorted_sequence = sorted_sequence.gather(-1, sorter)
+    row_of = sorted_sequence.unsqueeze(-2) if sorted_sequence.ndim > 1 else sorted_sequence
+    each = x.unsqueeze(-1)
+    before = row_of <= each if right or side == "right" else row_of < each
+    return before.sum(-1, dtype=dtypes.int32 if out_int32 else dtypes.int64)
+
+
 @row("index.Tensor", "_unsafe_index.Tensor")
 def index_of(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return x[tuple(slice(None) if i is None else i for i in indices)]

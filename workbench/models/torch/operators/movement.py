@@ -87,6 +87,16 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
     return x[_along(x, dim, index)]
 
 
+@row("narrow_copy")
+def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    return slice_of(x, dim, start, start + length)
+
+
+@row("unbind_copy.int")
+def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    return tuple(select(x, dim, index) for index in range(x.shape[dim]))
+
+
 @row("slice_scatter")
 def slice_scatter(
     x: Tensor,

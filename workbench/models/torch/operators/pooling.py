@@ -75,10 +75,32 @@ def _adapted(x: Tensor, axis: int, count: int) -> Tensor:
     if count and size % count == 0:
         shape = (*x.shape[:axis], count, size // count, *x.shape[axis + 1 :])
         return x.reshape(shape).mean(axis + 1)
-    bounds = [(n * size // count, -(-(n + 1) * size // count)) for n in range(count)]
     lead = (slice(None),) * axis
+    bounds = _bounds(size, count)
     parts = [x[(*lead, slice(a, b))].mean(axis, keepdim=True) for a, b in bounds]
     return parts[0].cat(*parts[1:], dim=axis)
+
+
+def _bounds(size: int, count: int) -> list[tuple[int, int]]:
+    """Return the begin and end of windows that cover an axis."""
+    return [(n * size // count, -(-(n + 1) * size // count)) for n in range(count)]
+
+
+@row("adaptive_max_pool2d")
+def adaptive_max_pool(x: Tensor, output_size: Numbers) -> tuple[Tensor, Tensor]:
+    """Maxima over windows that cover the picture, and their positions in it."""
+    height, width = x.shape[-2:]
+    values, places = [], []
+    for top, bottom in _bounds(height, output_size[0]):
+        for left, right in _bounds(width, output_size[1]):
+            window = x[..., top:bottom, left:right].flatten(-2)
+            place = window.argmax(-1).cast(dtypes.int64)
+            across = right - left
+            values.append(window.max(-1))
+            places.append((place // across + top) * width + place % across + left)
+    shape = (*x.shape[:-2], *output_size)
+    first, second = (each[0].stack(*each[1:], dim=-1).reshape(shape) for each in (values, places))
+    return first, second
 
 
 @row("upsample_nearest2d.vec", "upsample_nearest1d.vec", "upsample_nearest3d.vec")
@@ -115,7 +137,7 @@ PADDINGS = "zeros", "border", "reflection"
 """The words for the numbers that grid_sampler has."""
 
 
-@row("grid_sampler_2d")
+@row("grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(
     x: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

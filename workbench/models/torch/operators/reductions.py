@@ -166,6 +166,62 @@ def cumprod(x: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     return x.cast(kind).cumprod(dim) if x.ndim else x.cast(kind)
 
 
+@row("cummax")
+def cummax(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    return _running(x, "cummax", dim)
+
+
+@row("cummin")
+def cummin(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    return _running(x, "cummin", dim)
+
+
+def _running(x: Tensor, method: str, dim: int) -> tuple[Tensor, Tensor]:
+    if not x.ndim:
+        return x, Tensor.zeros(dtype=dtypes.int64)
+    values, places = getattr(x, method)(dim)
+    return values, places.cast(dtypes.int64)
+
+
+@row("logcumsumexp")
+def logcumsumexp(x: Tensor, dim: int) -> Tensor:
+    return x.logcumsumexp(dim) if x.ndim else x
+
+
+@row("kthvalue")
+def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The element number `k` from 1 on, in rising order, and its position."""
+    values, places = (each.unsqueeze(0) if not each.ndim else each for each in sort(x, dim))
+    lead = (slice(None),) * (dim % max(1, x.ndim))
+    chosen = (each[(*lead, slice(k - 1, k))] for each in (values, places))
+    shape = list(x.shape)
+    if x.ndim:
+        shape[dim : dim + 1 or None] = [1] if keepdim else []
+    first, second = (each.reshape(tuple(shape)) for each in chosen)
+    return first, second
+
+
+@row("median.dim")
+def median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower of the middle elements; NaN where there is one."""
+    size = x.shape[dim] if x.ndim else 1
+    values, places = kthvalue(x, (size + 1) // 2, dim, keepdim)
+    if not x.dtype.is_float or not x.ndim:
+        return values, places
+    largest, last = kthvalue(x, size, dim, keepdim)  # NaN is sorted last
+    return largest.isnan().where(largest, values), largest.isnan().where(last, places)
+
+
+@row("median")
+def median(x: Tensor) -> Tensor:
+    return median_along(x.flatten(), 0)[0]
+
+
+@row("dist")
+def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
+    return vector_norm(x - y, p)
+
+
 @row("sort")
 def sort(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     if not x.ndim:
