@@ -129,7 +129,7 @@ def gradients(values: Any, inputs: list[Any], seeds: list[Any]) -> list[Any]:
     return list(torch.autograd.grad(outputs, inputs, weights, allow_unused=True))
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS][:: 1 if LONG else 7])
+@pytest.mark.parametrize("name", [*FUNCTIONS][:: 1 if LONG else 14])
 def test_a_function_gives_what_pytorch_gives(name: str) -> None:
     """Through torch.compile with gradients, and through load_model with ours."""
     torch._dynamo.reset()
