@@ -109,3 +109,39 @@ def test_what_needs_values_is_refused_with_the_line(name: str) -> None:
 
     with pytest.raises(ModelError, match=r"test_operators.py, line \d+"):
         load_model(Net(), torch.ones(3))
+
+
+VIEWS: dict[str, tuple[Any, Any]] = {
+    "part-of-a-value": (lambda x: (x * 2)[1:].as_strided((4,), (1,), 0), lambda x: x),
+    "turned-value": (lambda x: (x * 2).T.as_strided((4,), (1,)), lambda x: x),
+    "part-of-an-input": (lambda x: x.as_strided((4,), (1,), 0), lambda x: x[1:]),
+    "view-of-such-a-part": (lambda x: x.view(-1).as_strided((4,), (1,), 0), lambda x: x[:2]),
+    "turned-input": (lambda x: x.as_strided((4,), (1,)), lambda x: x.T),
+}
+"""A function, and its input of a matrix that fills its memory."""
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_strides_of_a_view_are_refused(name: str) -> None:
+    function, view = VIEWS[name]
+    x = torch.arange(12.0).reshape(3, 4)
+    structure = torch.utils._pytree.tree_flatten(((x,), {}))[1]
+    model = load_model(Applied(function, [x], structure))
+    if view(x) is not x:  # a graph for inputs of these sizes does not serve views
+        whole = view(x).contiguous().clone()
+        torch.testing.assert_close(to_torch(model(whole)), function(whole))
+    with pytest.raises(ModelError, match=r"cannot compute as_strided(.|\n)*view of other memory"):
+        model(view(x))
+
+
+def test_strides_of_a_buffer_that_is_a_view_are_refused() -> None:
+    class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("rows", torch.arange(12.0).reshape(3, 4)[1:])
+
+        def forward(self, x: Any) -> Any:
+            return x + self.rows.as_strided((4,), (1,), 0)
+
+    with pytest.raises(ModelError, match="cannot compute as_strided"):
+        load_model(Net(), torch.ones(4))

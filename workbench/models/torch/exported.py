@@ -38,12 +38,14 @@ class TorchSource:
         """Return the arguments with their tensors, in PyTorch's order of nested structures."""
         from torch.utils import _pytree
 
-        leaves, structure = _pytree.tree_flatten((arguments, dict(options)))
-        leaves = [_leaf(leaf) for leaf in leaves]
+        given, structure = _pytree.tree_flatten((arguments, dict(options)))
+        leaves = [_leaf(leaf) for leaf in given]
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor))
         key = tuple((t.shape, t.dtype) if isinstance(t, Tensor) else _constant(t) for t in leaves)
+        has_views = any(map(_is_view, given))
         training = None if self._module is None else _modes(self._module)
-        return BoundInputs(tensors, (key, str(structure), training), (leaves, structure))
+        arguments = leaves, structure, has_views
+        return BoundInputs(tensors, (key, str(structure), training, has_views), arguments)
 
     def graph(self, call: BoundInputs) -> ExportedGraph:
         """Return the graph for arguments like those of `call`.
@@ -54,7 +56,7 @@ class TorchSource:
         import torch
         from torch.utils import _pytree
 
-        leaves, structure = call.arguments
+        leaves, structure, has_views = call.arguments
         examples = [_example(leaf) for leaf in leaves]
         arguments, options = _pytree.tree_unflatten(examples, structure)
         with warnings.catch_warnings():
@@ -70,6 +72,8 @@ class TorchSource:
         self._take(program.constants)
         graph = ExportedGraph(program, self.state)
         self._check(graph, call)
+        if has_views:
+            graph.refuse_strides()
         return graph
 
     def _take(self, values: Mapping[str, Any]) -> None:
@@ -94,6 +98,15 @@ def _leaf(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return from_torch(value)
     return Tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def _is_view(value: Any) -> bool:
+    """Whether a tensor of PyTorch's is a part of its memory, or in another order there."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return False
+    return not value.is_contiguous() or value.untyped_storage().nbytes() != value.nbytes
 
 
 def _constant(value: Any) -> object:

@@ -10,7 +10,15 @@ from typing import Any
 from workbench.base.dtypes import DType
 from workbench.models.check import ModelValue
 from workbench.models.model import ModelResults, OperatorUse, Port, counted
-from workbench.models.torch.nodes import NodeCalls, load_rows, operator_name, refusal_of, where
+from workbench.models.torch.nodes import (
+    STRIDES_OF_A_VIEW,
+    NodeCalls,
+    cannot_compute,
+    load_rows,
+    operator_name,
+    refusal_of,
+    where,
+)
 from workbench.models.torch.values import dtype_of, from_torch, to_torch
 from workbench.tensor.tensor import Tensor
 
@@ -42,6 +50,13 @@ class ExportedGraph:
             n for n in self._nodes if n.op == "call_function" and n.target is not operator.getitem
         ]
         return counted((operator_name(n), where(n), refusal_of(n)) for n in calls)
+
+    def refuse_strides(self) -> None:
+        """Raise ModelError if an operator reads memory by strides: inputs are views of memory whose
+        other elements are not there."""
+        for node in self._nodes:
+            if node.op == "call_function" and operator_name(node) == "as_strided":
+                raise cannot_compute(node, STRIDES_OF_A_VIEW)
 
     def run(self, inputs: Sequence[Tensor]) -> ModelResults:
         """Return the expressions of the outputs for `inputs`.

@@ -42,7 +42,7 @@ class NodeCalls:
             return arguments[0][arguments[1]]
         name = operator_name(node)
         if reason := refusal_of(node):
-            raise ModelError(f"cannot compute {name} of the module", reason, where=where(node))
+            raise cannot_compute(node, reason)
         options = {key: argument_of(a, value_of) for key, a in node.kwargs.items()}
         with attributed(self._attribution(node, name)):
             return _as_declared(ROWS[name](*arguments, **options), node.meta.get("val"), name)
@@ -79,9 +79,20 @@ def refusal_of(node: Any) -> str:
     name = operator_name(node)
     if getattr(node.target, "namespace", "aten") != "aten":
         return f"{node.target} is no operator of ATen"
+    if name == "as_strided" and _is_view(node.args[0]):
+        return STRIDES_OF_A_VIEW
     if name in ROWS:
         return ""
     return REFUSED.get(name, "there is no row for it in the table of operators")
+
+
+STRIDES_OF_A_VIEW = "it reads memory by strides, and its values are a view of other memory"
+
+
+def cannot_compute(node: Any, reason: str) -> ModelError:
+    """Return the error of a node that cannot be computed here, with its module and line."""
+    what = f"cannot compute {operator_name(node)} of the module"
+    return ModelError(what, reason, where=where(node))
 
 
 def where(node: Any) -> str:
@@ -110,6 +121,14 @@ def _as_declared(result: Any, declared: Any, name: str) -> Any:
 def _path(node: Any) -> str:
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     return re.sub(r"^L\['self'\]\.?", "", stack[-1][0]) if stack else ""
+
+
+def _is_view(node: Any) -> bool:
+    """Whether a node's value is a part of its memory, or in another order there."""
+    value = node.meta["val"]
+    size_bytes = value.untyped_storage().nbytes()
+    is_part = isinstance(size_bytes, int) and size_bytes != value.nbytes  # or a symbol: an input's
+    return is_part or not value.is_contiguous()
 
 
 _FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
