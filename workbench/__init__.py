@@ -2,6 +2,7 @@
 
     from workbench import Tensor, explore
     explore((a @ b + c).relu())
+    explore(module, x)  # of PyTorch; or an ONNX file, or a function over arrays
 
 The names below are the public API. Each loads when it is first used: `import workbench` is quick,
 and a script that only computes loads no code of the page.

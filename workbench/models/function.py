@@ -7,6 +7,7 @@ refused, with the line that needs them. The Tensors have the names of the functi
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 
 from workbench.base.context import Context
 from workbench.base.errors import ModelError, kind_of
+from workbench.models.torch.values import from_torch
 from workbench.tensor.lazily import computing_nothing
 from workbench.tensor.tensor import Tensor
 
@@ -54,9 +56,12 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def over_tensors(value: Any) -> Any:
-    """Return an argument with Tensors in place of numpy's arrays."""
+    """Return an argument with Tensors in place of arrays of numpy and PyTorch."""
     if isinstance(value, np.ndarray):
         return Tensor(value)
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return from_torch(value)
     if type(value) in (list, tuple):
         return type(value)(over_tensors(part) for part in value)
     if type(value) is dict:

@@ -147,6 +147,29 @@ def test_results_stay_as_they_are() -> None:
         torch.testing.assert_close(result, module(x + n))
 
 
+SHARED: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "copy": lambda x: (x.clone(),),
+    "equal": lambda x: (x * 2, x * 2, (x * 2).clone()),
+    "equal-sums": lambda x: (x.sum(), x.sum(), x.sum()[None]),
+    "view": lambda x: ((y := x * 2), y.view(4, 3), y.t()),
+    "parts": lambda x: ((y := x.t() * 2), *y.chunk(2, 0)),
+    "view-of-an-input": lambda x: (x.view(4, 3), x * 2),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_results_share_memory_where_those_of_pytorch_do(name: str) -> None:
+    function, ours = SHARED[name], compiled(SHARED[name])
+    for _ in range(3):
+        x = torch.randn(3, 4)
+        other = x.clone()
+        mine, theirs = ours(x), function(other)
+        for results in (mine, theirs):
+            for n, result in enumerate(results):
+                result.add_(n + 1)  # all that is on the same memory changes
+        torch.testing.assert_close((*mine, x), (*theirs, other))
+
+
 def test_parameters_that_get_other_memory_are_read_there() -> None:
     module, x = T.Linear(6, 4), torch.randn(2, 6)
     ours = compiled(module)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.peers import torch
 from tests.support import LONG
-from workbench import ModelError, Tensor, load_model
+from workbench import ModelError, Tensor, explore, load_model
 from workbench.models.torch.table import ROWS as OPERATORS
 from workbench.models.torch.values import from_torch, to_torch
 
@@ -242,6 +242,12 @@ def test_a_model_takes_arrays_of_each_library() -> None:
     values = [[-1.0, 2.0]]
     for x in (Tensor(values), torch.tensor(values), np.array(values, np.float32)):
         assert model(x).tolist() == [[0.0, 2.0]]
+
+
+def test_a_function_takes_tensors_of_pytorch() -> None:
+    x = torch.randn(3, 4)
+    ex = explore(lambda a: np.tanh(a) * a.sum(), x)
+    np.testing.assert_allclose(ex.run()[0], np.tanh(x) * x.sum(), rtol=1e-5)
 
 
 def test_an_operator_without_a_row_is_named_with_its_module_and_line() -> None:

@@ -116,7 +116,7 @@ def optimizer() -> object:
     ("value", "kind", "hint"),
     [
         (np.ones(3), "a numpy.ndarray", "explore(Tensor(x) + 1)"),
-        (Weights(), "a torch.nn.Weights", "load_state_dict(model, module.state_dict())"),
+        (Weights(), "a torch.nn.Weights", "explore(module, x)"),
         (OwnModule, f"the class {__name__}.OwnModule", "explore(C(), x)"),
         (torch.ones(3), "a torch.Tensor", "explore(Tensor(x) + 1)"),
         (optimizer(), "a torch.optim.sgd.SGD", "schedule_step()"),

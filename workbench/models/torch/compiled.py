@@ -10,7 +10,7 @@ nodes as possible, each captured and replayed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,6 +131,8 @@ class GraphPlan:
         self._nodes = list(module.graph.nodes)
         self._inputs = [n.name for n in self._nodes if n.op == "placeholder"]
         self._computed = [n for n in self._nodes if n.op == "call_function"]
+        self._results = self._nodes[-1].args[0]
+        self._returned = {_viewed(node).name for node in self._results if hasattr(node, "name")}
         self._foreign = {n.name for n in self._computed if _is_foreign(n)}
         self._numbers: dict[str, Any] = {}
         self._depends_on_values = any(map(_reads_values, self._computed))
@@ -150,15 +152,18 @@ class GraphPlan:
                 if not self._depends_on_values:
                     self._steps = list(self._grouped())
             else:
+                for name, number in self._numbers.items():
+                    values.put(name, number)
                 for step in self._steps:
                     step(values)
-            return [self._result(node, values) for node in self._nodes[-1].args[0]]
+            results = GraphResults(self._inputs, values)
+            return [results.of(node) for node in self._results]
 
     def _run_nodes(self, values: GraphValues) -> None:
         """Compute one node after the other, and note the numbers, and rows that refuse."""
         for node in self._computed:
             if _is_number(node):
-                self._numbers[node.name] = _in_pytorch(node, values)
+                self._numbers[node.name] = _computed_in_pytorch(node, values)
                 values.put(node.name, self._numbers[node.name])
             elif not self._is_foreign(node):
                 try:
@@ -169,7 +174,7 @@ class GraphPlan:
                     LOG.warning("torch.compile: %s runs in PyTorch: %s", name, error.because)
                     self._foreign.add(node.name)
             if self._is_foreign(node):
-                values.put(node.name, _in_pytorch(node, values))
+                values.put(node.name, _computed_in_pytorch(node, values))
 
     def _is_foreign(self, node: Any) -> bool:
         if node.target is operator.getitem:  # a part of a result is where that is
@@ -193,14 +198,60 @@ class GraphPlan:
             group = [node for node in tensors if stages[node.name] == stage]
             ours = [node for node in group if not self._is_foreign(node)]
             if ours:
-                yield KernelStep(NodeGroup(ours, self._numbers, self._calls))
+                yield KernelStep(NodeGroup(ours, self._numbers, self._calls, self._returned))
             yield from (PyTorchStep(node) for node in group if self._is_foreign(node))
 
-    def _result(self, node: Any, values: GraphValues) -> Any:
+
+class GraphResults:
+    """What a call returns, in PyTorch's tensors. A view is on the memory of what it views, and any
+    other result has memory of its own, whatever was computed once: it may be written later."""
+
+    def __init__(self, inputs: Sequence[str], values: GraphValues):
+        self._values = values
+        self._tensors = {name: values.theirs(name) for name in inputs}
+        self._places = set(map(_place, self._tensors.values()))
+
+    def of(self, node: Any) -> Any:
         if not hasattr(node, "name"):
             return node
-        value, declared = values.theirs(node.name), node.meta.get("val")
-        return value if node.name in self._inputs else _laid_out(value, declared)
+        if node.name not in self._tensors:
+            self._tensors[node.name] = self._made(node)
+        return self._tensors[node.name]
+
+    def _made(self, node: Any) -> Any:
+        if _is_view(node):
+            return _in_pytorch(node, self.of)
+        value = _laid_out(self._values.theirs(node.name), node.meta.get("val"))
+        place = _place(value)
+        if place and place in self._places:
+            return value.clone()
+        self._places.add(place)
+        return value
+
+
+def _place(value: Any) -> int:
+    """Return where the memory of a tensor begins; 0 for a number and a tensor without elements."""
+    return int(value.untyped_storage().data_ptr()) if hasattr(value, "untyped_storage") else 0
+
+
+def _is_view(node: Any) -> bool:
+    """Whether a node's result is on the memory of its argument, in an order that is known."""
+    if node.op != "call_function":
+        return False
+    if node.target is operator.getitem:
+        return _is_view(node.args[0])
+    returns = getattr(getattr(node.target, "_schema", None), "returns", ())
+    if not any(each.alias_info is not None for each in returns):
+        return False
+    strides = node.args[0].meta["val"].stride()  # symbols, where sizes differ from call to call
+    return all(isinstance(n, int) for n in strides)
+
+
+def _viewed(node: Any) -> Any:
+    """Return the node whose memory the result of a node is on."""
+    while _is_view(node):
+        node = node.args[0]
+    return node
 
 
 class NodeGroup(Unpicklable):
@@ -208,12 +259,23 @@ class NodeGroup(Unpicklable):
 
     __slots__ = ("_calls", "_nodes", "_numbers", "inputs", "outputs")
 
-    def __init__(self, nodes: Sequence[Any], numbers: dict[str, Any], calls: NodeCalls):
+    def __init__(
+        self,
+        nodes: Sequence[Any],
+        numbers: dict[str, Any],
+        calls: NodeCalls,
+        returned: Container[str],
+    ):
         self._nodes, self._numbers, self._calls = nodes, numbers, calls
         own = {node.name for node in nodes}
         inputs = [n.name for node in nodes for n in node.all_input_nodes]
         self.inputs = [n for n in dict.fromkeys(inputs) if n not in own and n not in numbers]
-        self.outputs = [n.name for n in nodes if any(user.name not in own for user in n.users)]
+        self.outputs = [
+            node.name
+            for node in nodes
+            if node.name in returned
+            or any(user.name not in own and user.op != "output" for user in node.users)
+        ]
 
     def __call__(self, tensors: Sequence[Any]) -> list[Any]:
         values = {**self._numbers, **dict(zip(self.inputs, tensors, strict=True))}
@@ -247,7 +309,7 @@ class PyTorchStep:
     node: Any
 
     def __call__(self, values: GraphValues) -> None:
-        values.put(self.node.name, _in_pytorch(self.node, values))
+        values.put(self.node.name, _computed_in_pytorch(self.node, values))
 
 
 def refusal_of_call(node: Any) -> str:
@@ -294,11 +356,12 @@ def _reads_values(node: Any) -> bool:
     return value is not None and bool(free_unbacked_symbols(value))
 
 
-def _in_pytorch(node: Any, values: GraphValues) -> Any:
-    from torch.fx.node import map_arg
+def _computed_in_pytorch(node: Any, values: GraphValues) -> Any:
+    return _in_pytorch(node, lambda n: _laid_out(values.theirs(n.name), n.meta.get("val")))
 
-    def value_of(source: Any) -> Any:
-        return _laid_out(values.theirs(source.name), source.meta.get("val"))
+
+def _in_pytorch(node: Any, value_of: Callable[[Any], Any]) -> Any:
+    from torch.fx.node import map_arg
 
     arguments, options = map_arg(node.args, value_of), map_arg(node.kwargs, value_of)
     return node.target(*arguments, **options)

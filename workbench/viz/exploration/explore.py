@@ -203,8 +203,5 @@ def _torch_hint(value: object) -> str:
     if isinstance(value, type):
         return "an instance of it with its inputs: explore(C(), x)"
     if hasattr(value, "state_dict"):
-        return (
-            "the same layers of workbench.nn, with load_state_dict(model, module.state_dict()):"
-            " explore(model(x))"
-        )
+        return "explore(module, x), where the module comes first"
     return "the same function of a Tensor, such as explore(Tensor(x).relu())"
