@@ -247,7 +247,7 @@ def test_a_model_takes_arrays_of_each_library() -> None:
 def test_a_function_takes_tensors_of_pytorch() -> None:
     x = torch.randn(3, 4)
     ex = explore(lambda a: np.tanh(a) * a.sum(), x)
-    np.testing.assert_allclose(ex.run()[0], np.tanh(x) * x.sum(), rtol=1e-5)
+    np.testing.assert_allclose(ex.run()[0], np.tanh(x.numpy()) * x.numpy().sum(), rtol=1e-5)
 
 
 def test_an_operator_without_a_row_is_named_with_its_module_and_line() -> None:
