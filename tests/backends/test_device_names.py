@@ -29,6 +29,8 @@ NOT_A_DEVICE = {
     ("bench/training.py", "CPU"),
     ("bench/training.py", "LLVM"),
     ("tensor/reductions/convolution.py", "C"),  # a type variable
+    ("tensor/numpy/functions/table.py", "C"),  # an order of numpy's
+    ("tensor/numpy/ufuncs.py", "C"),
     ("backends/native/jit.py", "LLVM"),  # a library
     ("measure/far_lines.py", "LLVM"),  # a language
     ("viz/glossary.py", "LLVM"),  # a word that the page explains
