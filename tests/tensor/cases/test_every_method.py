@@ -16,7 +16,7 @@ REASONS = {
     "it is about the tensor, not its value": """
         data element_size from_blob from_dlpack from_numpy is_floating_point is_param_ item
         max_numel nbytes numel numpy realize replace
-        requires_grad_ schedule size to to_ tolist ufix""",
+        requires_grad_ schedule size to to_ to_device tolist ufix""",
     "it writes": "assign",
     "the kernel is the user's": "custom_kernel",
     "it is about gradients": """
