@@ -45,8 +45,9 @@ def is_source(value: object) -> bool:
 
 
 def is_function(value: object) -> bool:
-    """Whether a value is a Python function over arrays, or an object that is called like one."""
-    if isinstance(value, type) or not callable(value):
+    """Whether a value is a Python function over arrays, or an object that is called like one:
+    modules of PyTorch are sources, whoever wrote their class."""
+    if isinstance(value, type) or not callable(value) or is_source(value):
         return False
     module = getattr(value, "__module__", None) or type(value).__module__
     return str(module).partition(".")[0] != "torch"

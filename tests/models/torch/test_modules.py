@@ -273,3 +273,16 @@ def test_check_names_the_first_operator_that_differs(monkeypatch: pytest.MonkeyP
     assert not check.ok and check.first_wrong is not None
     assert check.first_wrong.where.endswith("relu") and check.first_wrong.where.startswith("1")
     assert "the first value that differs: relu" in str(check)
+
+
+def test_a_module_of_a_class_of_ones_own_is_explored_by_module() -> None:
+    class Net(T.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = T.Linear(4, 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.first(x).relu()
+
+    kernels = explore(Net(), torch.ones(2, 4)).kernels
+    assert [kernel.modules[0].path for kernel in kernels] == ["first"]
