@@ -198,7 +198,7 @@ class Tensor(
     if not TYPE_CHECKING:  # with it, mypy would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            near = [] if name.startswith("_") else get_close_matches(name, _public_names())
+            near = [] if name.startswith("_") else _near_names(name)
             question = f": did you mean {' or '.join(near)}?" if near else ""
             raise AttributeError(f"a Tensor has no attribute {name!r}{question}")
 
@@ -443,9 +443,9 @@ def _unshared(result: UOp, memory: VersionedMemory | None) -> UOp:
     return reshaped(copied(under), result.shape)
 
 
-@cache
-def _public_names() -> list[str]:
-    return [name for name in dir(Tensor) if not name.startswith("_")]
+@cache  # code that asks `getattr(x, "name", None)` asks often, and a comparison takes long
+def _near_names(name: str) -> list[str]:
+    return get_close_matches(name, [known for known in dir(Tensor) if not known.startswith("_")])
 
 
 def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
