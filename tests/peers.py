@@ -1,5 +1,5 @@
 """Libraries that tests compare with: torch, an independent oracle of the Tensor API, and onnx with
-ONNX Runtime, of models from files.
+ONNX Runtime, of models from files; and packages of networks.
 
 Where one is missing, what needs it is skipped; in CI, which installs them, that fails.
 """
@@ -7,6 +7,7 @@ Where one is missing, what needs it is skipped; in CI, which installs them, that
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -30,7 +31,24 @@ def _torch() -> Any:
     return module
 
 
+def _torchvision() -> Any:
+    """Return torchvision. Its wheel's operators need PyTorch's build for GPUs, and beside another
+    build the package cannot be imported without their names; its networks use none of them."""
+    try:
+        return peer("torchvision", "==0.28.*")
+    except RuntimeError:
+        library = import_module("torch").library
+        for name in ("nms", "qnms"):
+            signature = "(Tensor boxes, Tensor scores, float threshold) -> Tensor"
+            library.define(f"torchvision::{name}", signature)
+        for name in [n for n in sys.modules if n.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        return import_module("torchvision")
+
+
 def __getattr__(name: str) -> Any:
     if name == "torch":
         return _torch()
+    if name == "torchvision":
+        return _torchvision()
     raise AttributeError(name)
