@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.models.torch.test_modules import ROWS
+from tests.models.torch.test_modules import ROWS, cases
 from tests.peers import peer, torch
 from tests.support import LONG
 from workbench import explore, load_model
@@ -169,22 +169,31 @@ def test_a_compiled_network_has_gradients_of_torch(name: str) -> None:
             torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4 * largest)
 
 
+LOST_IN_EXPORT = {
+    ("AvgPool3d", 1): "AveragePool of ONNX has no divisor_override",
+    ("CrossEntropyLoss", 1): "SoftmaxCrossEntropyLoss of ONNX has no label_smoothing",
+}
+"""Modules whose files compute something else: the exporter leaves out an option."""
+
+
 @long_profile
-@pytest.mark.parametrize("name", ROWS)
-def test_a_module_in_an_onnx_file_computes_what_torch_computes(name: str) -> None:
+@pytest.mark.filterwarnings("ignore")  # they are about the exporter's own code
+@pytest.mark.parametrize(("name", "place"), list(cases()))
+def test_a_module_in_an_onnx_file_computes_what_torch_computes(name: str, place: int) -> None:
     """Exported by PyTorch; what its exporter refuses is skipped with its words."""
     peer("onnxscript")
-    for make, inputs in ROWS[name]:
-        torch.manual_seed(len(name))
-        module, arguments = make().eval(), inputs()
-        with torch.no_grad():
-            want = module(*[a.clone() for a in arguments])
-        try:
-            program = torch.onnx.export(module, arguments, dynamo=True, verbose=False)
-        except torch.onnx.errors.OnnxExporterError as error:
-            pytest.skip(f"PyTorch does not export it: {str(error).splitlines()[0]}")
-        taken = [a for a, _ in zip(arguments, program.model.graph.inputs, strict=False)]
-        assert_same(load_model(program.model_proto)(*taken), want)
+    if reason := LOST_IN_EXPORT.get((name, place)):
+        pytest.skip(reason)
+    torch.manual_seed(len(name) + place)
+    make, inputs = ROWS[name][place]
+    module, arguments = make().eval(), inputs()
+    with torch.no_grad():
+        want = module(*[a.clone() for a in arguments])
+    try:
+        model = torch.onnx.export(module, arguments, dynamo=True, verbose=False).model_proto
+    except torch.onnx.errors.OnnxExporterError as error:
+        pytest.skip(f"PyTorch does not export it: {str(error).splitlines()[0]}")
+    assert_same(load_model(model)(*arguments[: len(model.graph.input)]), want)
 
 
 def session(path: Path) -> Any:
