@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 from weakref import ref
@@ -329,11 +329,18 @@ def is_users(filename: str) -> bool:
 def line_of(call: Call) -> SourceLine:
     """Return the current line of a frame."""
     code, at, cell = call
+    return _line(code.co_filename, _number_at(code, at), cell)
+
+
+@lru_cache(maxsize=4096)
+def _number_at(code: CodeType, at: int) -> int:
+    """Return the number of the line of an instruction: the nodes of a model come from few lines,
+    and the table of a code object can only be read from its start."""
     number = code.co_firstlineno
     for start, end, line in code.co_lines():
         if start <= at < end and line is not None:
             number = line
-    return _line(code.co_filename, number, cell)
+    return number
 
 
 def line_for_viewer(origin: Calls, viewer: Calls) -> SourceLine | None:
