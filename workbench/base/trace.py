@@ -11,12 +11,12 @@ the function is called when they are first read. Source of the idea: MLIR's acti
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from workbench.base.interrupts import scope
 from workbench.base.terminal import Displayed
@@ -258,6 +258,67 @@ def tentative(before: Any) -> Iterator[Part]:
         watching.edges.append(PassRecord("", "", before, part.after, edges=edges))
         watching.records += inner.records
         watching.count += inner.count
+
+
+T = TypeVar("T")
+
+
+class Repeats(Generic[T]):
+    """Results of a step that is repeated for equal states: each is made once.
+
+    The layers of a network have equal kernels, up to the names of their memory and loops. A key
+    says what two states have in common; `parts` are the values of a state in an order that equal
+    states share. The records of the first are recorded again for each other one, and its
+    provenance edges from the parts of the other: so an observer sees what it would have seen, but
+    for intermediate nodes, which are those of the first, and the time, which is 0.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[Hashable, tuple[T, Sequence[Any], Observer]] = {}
+
+    def value(self, key: Hashable, parts: Sequence[Any], make: Callable[[], T]) -> T:
+        """Return the result for the state with this key and these parts; `make` makes it if it is
+        the first one."""
+        watching = _OBSERVER.get()
+        first = self._first.get(key)
+        if first is None:
+            with _handed_on(watching) as inner:
+                value = make()
+            self._first[key] = value, parts, inner
+            return value
+        value, first_parts, inner = first
+        if watching is not None:
+            own = dict(zip(first_parts, parts, strict=True))
+            watching.records += [replace(record, seconds=0.0) for record in inner.records]
+            watching.edges += [_from_own(edge, own) for edge in inner.edges]
+            watching.count += inner.count
+        return value
+
+
+@contextmanager
+def _handed_on(watching: Observer | None) -> Iterator[Observer]:
+    """Observe a block, also if it fails, and hand what was recorded on to `watching`, if any."""
+    if watching is None:
+        yield Observer()
+        return
+    inner = None
+    try:
+        with observe(watching.room) as inner:
+            inner.parents += watching.parents
+            yield inner
+    finally:
+        if inner is not None:
+            watching.records += inner.records
+            watching.edges += inner.edges
+            watching.count += inner.count
+
+
+def _from_own(
+    edge: ProvenanceEdge | PassRecord, own: Mapping[Any, Any]
+) -> ProvenanceEdge | PassRecord:
+    if isinstance(edge, PassRecord):
+        return edge
+    return ProvenanceEdge(edge.product, own.get(edge.source, edge.source))
 
 
 MOST_MERGED = 300

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
+from tests.agreement.programs import program
 from tests.ir.schedule.support import COUNTS, A, B, C, agrees, kernels, planned, softmax
-from tests.support import by_rows
+from tests.support import by_rows, count
 from workbench import Context, Tensor, dtypes
+from workbench.base.trace import Repeats, observe
 from workbench.execution.buffers import memory_of
 from workbench.execution.memory_plan import is_realized, to_numpy
 from workbench.execution.realize import realize
@@ -17,6 +22,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.search.realization import tuned
+from workbench.viz.model.ancestry import Ancestry
 
 
 @by_rows("name", COUNTS)
@@ -89,6 +95,57 @@ def test_equal_kernels_are_one_object() -> None:
     assert a is not b
     first, second = kernels(Tensor(A).exp() + 1, Tensor(A * 2).exp() + 1)
     assert first is second
+
+
+Made = tuple[object, ...]
+
+
+def layers(times: int) -> tuple[Tensor, ...]:
+    """Return a network of equal layers, its input and a gradient."""
+    x = first = Tensor(A)
+    for number in range(times):
+        x = x + softmax(x @ Tensor(B + number)) @ Tensor(A * (number + 1))
+    return x, x.sum().gradient(first)[0]
+
+
+def made(tensors: Sequence[Tensor]) -> tuple[list[Made], list[Made], list[set[UOp]]]:
+    """Return the items of a schedule with their BUFFERs numbered, what was recorded of its passes,
+    and the values of the expression that each kernel comes from."""
+    with observe() as watching:
+        plan = planned(*tensors)
+    numbers: dict[UOp, int] = {}
+    items: list[Made] = [
+        (i.kernel, [numbers.setdefault(b, len(numbers)) for b in i.buffers], i.nodes, i.decisions)
+        for i in plan.items
+    ]
+    passes: list[Made] = [
+        (r.name, r.parent, len(r.matches), r.dropped, *[n for n in (r.before, r.after) if r.parent])
+        for r in watching.records
+    ]
+    ancestry = Ancestry()
+    for record in watching.records:
+        ancestry.add(record)
+    values = UOp.sink(*[n for i in plan.items for n in i.nodes]).toposort().keys()
+    kernels = [i.kernel for i in plan.items if i.kernel is not None]
+    return items, passes, [{*ancestry.of(*k.toposort())} & values for k in kernels]
+
+
+def test_building_equal_kernels_once_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the schedule nor its records, but for times: with and without `Repeats`."""
+    random = [tuple(program(seed).tensors("LLVM")) for seed in range(count(200))]
+    expressions = [layers(4), *[build() for _, build in COUNTS.values()], *random]
+    once = [made(tensors) for tensors in expressions]
+    is_equal: list[bool] = []
+
+    def make_each(self: Any, key: Any, parts: Any, make: Callable[[], Any]) -> Any:
+        is_equal.append(key in self._first)
+        self._first[key] = None
+        return make()
+
+    monkeypatch.setattr(Repeats, "value", make_each)
+    for tensors, expected in zip(expressions, once, strict=True):
+        assert made(tensors) == expected
+    assert is_equal.count(True) > 20
 
 
 def test_axes_are_named_in_order() -> None:

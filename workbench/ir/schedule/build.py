@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import count
 
 from workbench.base.errors import WorkbenchError, plural
-from workbench.base.trace import Match, PassStep, derived_from, tentative
+from workbench.base.trace import Match, PassStep, Repeats, derived_from, tentative
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType, Ops
@@ -49,6 +49,7 @@ def build(
     stores = _stores(plan, buffers, matches)
     items: list[ScheduleItem] = []
     complete: set[UOp] = set()
+    equal: EqualKernels = Repeats()
     for node in plan.nodes:
         if node not in plan.stored or not node.size:
             continue  # there is nothing to compute, and no kernel reads it
@@ -61,7 +62,8 @@ def build(
             complete.add(node)
             members = plan.members(node)
             if complete.issuperset(members):
-                item = _item(members, plan, [stores[m] for m in members], matches)
+                own = [stores[m] for m in members]
+                item = _item(members, plan, own, equal, matches)
                 items.append(item)
     items = in_order(items) if plan.groups else items
     return tuple(items), buffers
@@ -135,12 +137,18 @@ def _custom(node: UOp, plan: SchedulePlan, buffers: Mapping[UOp, UOp]) -> Schedu
 
 
 def _item(
-    members: Sequence[UOp], plan: SchedulePlan, stores: Sequence[UOp], matches: list[Match] | None
+    members: Sequence[UOp],
+    plan: SchedulePlan,
+    stores: Sequence[UOp],
+    equal: EqualKernels,
+    matches: list[Match] | None,
 ) -> ScheduleItem:
     """Return the item of the kernel that stores `members`."""
     loops = plan.reads[members[0]][0].loops
     with tentative(members[0]) as part:
-        kernel, params = kernel_of(stores, loops)
+        key, nodes = structure_of(stores, loops)
+        kernel, places = equal.value(key, nodes, lambda: _placed(kernel_of(stores, loops), nodes))
+        params = tuple([nodes[place] for place in places])
         if members[0].op is Ops.CONTIGUOUS:  # its kernel has no other outputs
             kernel = kernel.replace(arg=kernel.arg._replace(opts=members[0].arg))
         part.after = kernel
@@ -149,6 +157,39 @@ def _item(
         matches.append(Match(NAME_AXES.at(about), _kernel_root(stores), kernel))
     decisions = tuple([plan.stored[node] for node in members])
     return ScheduleItem(kernel, params, tuple(members), decisions)
+
+
+EqualKernels = Repeats[tuple[UOp, tuple[int, ...]]]
+"""Kernels by structure, each with the places of its buffers among the nodes of the structure."""
+
+
+def structure_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[Hashable, Sequence[UOp]]:
+    """Return (key, nodes) of STOREs in the loops `outer`, before they are a kernel. Those with
+    equal keys are equal but for their BUFFERs, the names of ranges and of staged rows, which a
+    kernel numbers anew; their nodes correspond one by one."""
+    nodes = list(UOp.sink(*stores).toposort())
+    place = {node: n for n, node in enumerate(nodes)}
+    rows: list[Hashable] = []
+    for node in nodes:
+        own: Hashable = (node.arg, node.arg.__class__)
+        if node.op is Ops.RANGE:
+            own = node.axis_kind
+        elif node.op is Ops.BUFFER:
+            own = node.size
+        elif node.op is Ops.STAGE:
+            own = node.memory_shape
+        elif not node.src:  # one object per value: -0.0 is not 0.0
+            own = node
+        rows.append((node.op, node.dtype, own, *[place[s] for s in node.src]))
+    loops = [place.get(axis, (axis.extent, axis.axis_kind)) for axis in outer]
+    return (*rows, *loops), nodes
+
+
+def _placed(
+    built: tuple[UOp, tuple[UOp, ...]], nodes: Sequence[UOp]
+) -> tuple[UOp, tuple[int, ...]]:
+    kernel, buffers = built
+    return kernel, tuple([nodes.index(buffer) for buffer in buffers])
 
 
 def kernel_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:

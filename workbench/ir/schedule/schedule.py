@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.base.garbage import fewer_collections
-from workbench.base.trace import Match, PassStep, note_steps, tentative
+from workbench.base.trace import Match, PassStep, Repeats, note_steps, tentative
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTIONS
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
@@ -212,7 +212,8 @@ def _scheduled(
         items = reordered(built, chosen.of_values(choices.before), plan.nodes)
         r.after = items
     has_functions = not FUNCTIONS.isdisjoint([node.op for node in plan.nodes])
-    final = tuple([simplified(item, has_functions) for item in items])
+    equal: SimplestKernels = Repeats()
+    final = tuple([simplified(item, has_functions, equal) for item in items])
     return Schedule(final, buffers, decisions, chosen.originals), simple
 
 
@@ -231,29 +232,44 @@ def needs_kernel(node: UOp) -> bool:
     return node.op is not Ops.BUFFER and not is_known(node)
 
 
-def simplified(item: ScheduleItem, has_functions: bool = False) -> ScheduleItem:
+SimplestKernels = Repeats[tuple[UOp, tuple[int, ...]]]
+"""Kernels in their simplest form, by the kernel before, each with the slots that it still reads."""
+
+
+def simplified(
+    item: ScheduleItem, has_functions: bool = False, equal: SimplestKernels | None = None
+) -> ScheduleItem:
     """Return an item whose kernel is in its simplest form: axes named and merged, the buffers that
-    it does not read gone. `has_functions`: functions are expanded before."""
-    if item.kernel is None:
+    it does not read gone. `has_functions`: functions are expanded before. `equal` has the kernels
+    that were simplified before."""
+    kernel = item.kernel
+    if kernel is None:
         return item
-    kernel = EXPAND_FUNCTIONS(item.kernel) if has_functions else item.kernel
+    is_users = item.nodes[0].op is Ops.CUSTOM
+    simplest, slots = (equal or Repeats()).value(
+        (kernel, is_users), (), lambda: _simplest(kernel, has_functions, is_users)
+    )
+    return replace(item, kernel=simplest, buffers=tuple([item.buffers[slot] for slot in slots]))
+
+
+def _simplest(kernel: UOp, has_functions: bool, is_users: bool) -> tuple[UOp, tuple[int, ...]]:
+    order = kernel.arg.order
+    if has_functions:
+        kernel = EXPAND_FUNCTIONS(kernel)
     kernel = kinds(SIMPLIFY_KERNEL(kernel))
-    if item.nodes[0].op is Ops.CUSTOM:  # its name and its loops are the user's
-        return _compacted(replace(item, kernel=kernel))
-    if kernel.arg.order != item.kernel.arg.order:
+    if is_users:  # its name and its loops are the user's
+        return _compacted(kernel)
+    if kernel.arg.order != order:
         # A removed axis leaves its name free: with new names, equal kernels are one object.
         kernel = named(kernel)
-    item = _compacted(replace(item, kernel=kernel))
-    return replace(item, kernel=MERGE_AXES(item.kernel))
+    kernel, slots = _compacted(kernel)
+    return MERGE_AXES(kernel), slots
 
 
-def _compacted(item: ScheduleItem) -> ScheduleItem:
-    """Drop the buffers that a simplified kernel no longer reads, and number its PARAMs anew."""
-    assert item.kernel is not None
-    params = [n for n in item.kernel.toposort() if n.op is Ops.PARAM]
-    if len(params) == len(item.buffers):
-        return item
+def _compacted(kernel: UOp) -> tuple[UOp, tuple[int, ...]]:
+    """Return a simplified kernel with its PARAMs numbered anew, and the slots that they had: it no
+    longer reads the others."""
+    params = [n for n in kernel.toposort() if n.op is Ops.PARAM]
     params.sort(key=lambda n: n.slot)
     changes = {p: construct.param(p.dtype, slot, p.length) for slot, p in enumerate(params)}
-    buffers = tuple(item.buffers[p.slot] for p in params)
-    return replace(item, kernel=item.kernel.substitute(changes), buffers=buffers)
+    return kernel.substitute(changes), tuple([p.slot for p in params])

@@ -28,7 +28,6 @@ from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.node.views import Shape
 from workbench.ir.rewriting.rewrite import rewrite, without
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.schedule.by_hand import HandChoices
@@ -282,15 +281,19 @@ def _kernels(
     """Yield the kernels of a schedule for the device `on`, each with its data, for which `run` runs
     the kernels before it; `built` has the items as rangeify built them."""
     shapes = {base(output): output.shape for output in outputs}
+    titles: dict[tuple[UOp, UOp], str] = {}
     for number, item in enumerate(schedule.items):
         as_built = built[number].kernel
         if item.kernel is not None and as_built is not None:
             own_shapes = tuple([shapes.get(node, node.shape) for node in item.nodes])
             data = FromSchedule(run, number, on)
-            kernel = _kernel(item.kernel, as_built, own_shapes, data, rules_off)
+            graphs = item.kernel, as_built
+            if graphs not in titles:
+                titles[graphs] = title_of(_with_functions(*graphs))
+            title, graph = titles[graphs], item.kernel
             if item.nodes[0].op is Ops.CUSTOM:
-                kernel = replace(kernel, title=f"{kernel.name}: {kernel.title}")
-            yield kernel
+                title = f"{graph.arg.name}: {title}"
+            yield Kernel(graph, graph, data, own_shapes, title=title, rules_off=rules_off)
 
 
 def _is_rule_error(error: Exception) -> bool:
@@ -304,13 +307,6 @@ def value_of(expression: Expression, tensor: Tensor) -> UOp:
     with unobserved():
         node = expression.node_of(tensor)
         return base(realize.planned([node], computed=expression.computed)[1][0])
-
-
-def _kernel(
-    graph: UOp, as_built: UOp, shapes: tuple[Shape, ...], data: FromSchedule, off: tuple[str, ...]
-) -> Kernel:
-    title = title_of(_with_functions(graph, as_built))
-    return Kernel(graph, graph, data, shapes, title=title, rules_off=off)
 
 
 def _with_functions(kernel: UOp, as_built: UOp) -> UOp:
