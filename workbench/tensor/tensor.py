@@ -221,6 +221,7 @@ class Tensor(
             raise dtype_error(
                 f"there is no version {short(api_version)} of the array API",
                 f"the namespace has {', '.join(array_api.VERSIONS)}",
+                f"api_version={array_api.VERSIONS[-1]!r}",
             )
         return array_api
 
@@ -266,7 +267,9 @@ class Tensor(
     def to_device(self, device: str, /, *, stream: object = None) -> Self:
         """Return `to(device)`. Also known as: the array API standard's to_device."""
         if stream is not None:
-            raise dtype_error(f"to_device: stream={short(stream)}", "devices have one queue here")
+            raise dtype_error(
+                f"to_device: stream={short(stream)}", "devices have one queue here", "stream=None"
+            )
         return self.to(device)
 
     def clone(self, device: str | None = None) -> Self:

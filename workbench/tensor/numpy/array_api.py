@@ -295,7 +295,11 @@ def isdtype(dtype: DType, kind: Any) -> Any:
         "numeric": ("int", "uint", "float"),
     }
     if kind not in kinds:
-        raise dtype_error(f"isdtype: there is no kind {kind!r}", "it is one of " + ", ".join(kinds))
+        raise dtype_error(
+            f"isdtype: there is no kind {kind!r}",
+            "it is one of " + ", ".join(kinds),
+            'kind="numeric"',
+        )
     return dtype.kind in kinds[kind]
 
 

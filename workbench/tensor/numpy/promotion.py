@@ -107,6 +107,7 @@ def loop_dtypes(
         raise dtype_error(
             f"np.{ufunc.__name__} does not take {_texts(kinds)}",
             f"numpy computes it in {error.args[0]}, which no Tensor has",
+            'cast the operands first, as in x.cast("float32")',
         ) from None
     outputs = own[ufunc.nin :]
     if foreign and dtype is None:

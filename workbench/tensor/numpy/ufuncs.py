@@ -231,6 +231,7 @@ def _operand(name: str, place: int, value: Any, kind: Any, tensor: Any) -> Any:
             raise dtype_error(
                 f"np.{name}: {kind} does not hold the number {value}",
                 f"it holds integers from {kind.min} to {kind.max}",
+                f'x.cast("int64"), or another dtype that holds {value}',
             )
         number = kind.const(value)
         # A power, and a shift, by a number that is known is a shorter expression.

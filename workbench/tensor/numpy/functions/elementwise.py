@@ -57,13 +57,21 @@ def _is_in(value: Any, options: tuple[Any, ...]) -> bool:
 @row("select")
 def select(condlist: Any, choicelist: Any, default: Any = 0, beside: T = None) -> T:
     if len(condlist) != len(choicelist) or not condlist:
-        raise shape_error("np.select: there is a choice for each condition", "their numbers differ")
+        raise shape_error(
+            "np.select: there is a choice for each condition",
+            "their numbers differ",
+            f"{len(condlist)} choices, and one condition at least",
+        )
     kind = common_kind(*choicelist, default)
     result = as_tensor(default, beside).cast(kind)
     for condition, choice in list(zip(condlist, choicelist, strict=True))[::-1]:
         mask, value = as_tensor(condition, beside), as_tensor(choice, beside).cast(kind)
         if not mask.dtype.is_bool:
-            raise dtype_error("np.select: a condition is not of bools", f"it is {mask.dtype}")
+            raise dtype_error(
+                "np.select: a condition is not of bools",
+                f"it is {mask.dtype}",
+                "a comparison, as in x > 0",
+            )
         result = mask.where(value, result)
     return result
 
@@ -160,7 +168,9 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise", beside: T 
     x, place = (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x.ndim))
     index, count = as_tensor(indices, beside), x.shape[place]
     if not index.dtype.is_int:
-        raise dtype_error(f"np.take by places of {index.dtype}", "a place is an integer")
+        raise dtype_error(
+            f"np.take by places of {index.dtype}", "a place is an integer", 'indices.cast("int64")'
+        )
     if mode == "wrap":
         index = index % count
     elif mode == "clip":
@@ -176,7 +186,9 @@ def take_along_axis(arr: T, indices: Any, axis: Any = -1, beside: T = None) -> T
     place = axis_of(axis, x.ndim)
     if index.ndim != x.ndim:
         raise shape_error(
-            f"np.take_along_axis: places of {index.ndim} axes for {x.ndim}", "they have as many"
+            f"np.take_along_axis: places of {index.ndim} axes for {x.ndim}",
+            "they have as many",
+            f"places of {x.ndim} axes, as np.argsort(x, axis) gives them",
         )
     sizes = np.broadcast_shapes(
         tuple(1 if i == place else n for i, n in enumerate(x.shape)),
@@ -205,7 +217,9 @@ def argsort(a: T, axis: Any = -1) -> T:
 def searchsorted(a: Any, v: Any, side: str = "left", beside: T = None) -> T:
     edges, values = as_tensor(a, beside), as_tensor(v, beside)
     if edges.ndim != 1:
-        raise shape_error(f"np.searchsorted in shape {edges.shape}", "it is for a vector")
+        raise shape_error(
+            f"np.searchsorted in shape {edges.shape}", "it is for a vector", "the edges as a vector"
+        )
     kind = common_kind(edges, values)
     edges, values = edges.cast(kind), values.cast(kind).unsqueeze(-1)
     is_before = edges < values if side == "left" else edges <= values
@@ -222,7 +236,9 @@ def digitize(x: Any, bins: Any, right: bool = False, beside: T = None) -> T:
         bins = bins.numpy()  # type: ignore[attr-defined]
     edges = np.asarray(bins)
     if edges.ndim != 1 or not ((edges[:-1] <= edges[1:]).all() or (edges[:-1] >= edges[1:]).all()):
-        raise shape_error("np.digitize: the bins neither rise nor fall", f"bins={edges}")
+        raise shape_error(
+            "np.digitize: the bins neither rise nor fall", f"bins={edges}", "np.sort(bins)"
+        )
     if edges.size and edges[0] > edges[-1]:
         side = "right" if right else "left"
         return edges.size - searchsorted(edges[::-1].copy(), x, side, beside)
@@ -241,7 +257,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, beside
     x, xp, fp = (as_tensor(each, beside).cast(dtypes.float64) for each in (x, xp, fp))
     count = xp.shape[0]
     if count < 2:
-        raise shape_error("np.interp between fewer than 2 points", f"there are {count}")
+        raise shape_error(
+            "np.interp between fewer than 2 points",
+            f"there are {count}",
+            "two points or more in xp and fp",
+        )
     place = (searchsorted(xp, x, "right", beside) - 1).clip(0, count - 2)
     low, high = xp[place], xp[place + 1]
     value = (fp[place + 1] - fp[place]) / (high - low) * (x - low) + fp[place]

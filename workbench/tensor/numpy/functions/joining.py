@@ -40,7 +40,11 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None, beside: T = None) -> T:
     tensors = [as_tensor(each, beside) for each in _listed(arrays)]
     shapes = {each.shape for each in tensors}
     if len(shapes) > 1:
-        raise shape_error(f"np.stack of shapes {shapes}", "all have one shape")
+        raise shape_error(
+            f"np.stack of shapes {shapes}",
+            "all have one shape",
+            "np.concatenate, or arrays of one shape",
+        )
     place = axis_of(axis, tensors[0].ndim, 1)
     return joined([each.unsqueeze(place) for each in tensors], place, dtype, beside)
 
@@ -133,14 +137,22 @@ def hsplit(ary: T, indices_or_sections: Any) -> list[T]:
 @row("vsplit")
 def vsplit(ary: T, indices_or_sections: Any) -> list[T]:
     if ary.ndim < 2:
-        raise shape_error(f"np.vsplit of shape {ary.shape}", "it is for 2 axes or more")
+        raise shape_error(
+            f"np.vsplit of shape {ary.shape}",
+            "it is for 2 axes or more",
+            "np.split(ary, parts, axis=0)",
+        )
     return split(ary, indices_or_sections, 0)
 
 
 @row("dsplit")
 def dsplit(ary: T, indices_or_sections: Any) -> list[T]:
     if ary.ndim < 3:
-        raise shape_error(f"np.dsplit of shape {ary.shape}", "it is for 3 axes or more")
+        raise shape_error(
+            f"np.dsplit of shape {ary.shape}",
+            "it is for 3 axes or more",
+            "np.split(ary, parts, axis=-1)",
+        )
     return split(ary, indices_or_sections, 2)
 
 

@@ -17,7 +17,11 @@ def axis_of(axis: Any, ndim: int, extra: int = 0) -> int:
     """Return an axis counted from 0. Errors: AxisError if there is none, of a scalar, too."""
     count = ndim + extra
     if not -count <= int(axis) < count:
-        raise axis_error(f"axis={axis} is out of range", f"there are {count} axes")
+        raise axis_error(
+            f"axis={axis} is out of range",
+            f"there are {count} axes",
+            f"an axis from {-count} to {count - 1}" if count else "an array with axes",
+        )
     return int(axis) % count
 
 
@@ -75,7 +79,11 @@ def moveaxis(a: T, source: Any, destination: Any) -> T:
     sources = _axes(source, a.ndim)
     targets = _axes(destination, a.ndim)
     if len(sources) != len(targets):
-        raise shape_error("np.moveaxis: an axis has no destination", "there is one for each source")
+        raise shape_error(
+            "np.moveaxis: an axis has no destination",
+            "there is one for each source",
+            f"as many axes in destination as in source, {len(sources)}",
+        )
     order = [i for i in range(a.ndim) if i not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
@@ -86,7 +94,9 @@ def _axes(axes: Any, ndim: int) -> list[int]:
     many = axes if isinstance(axes, tuple | list) else (axes,)
     found = [axis_of(axis, ndim) for axis in many]
     if len(set(found)) < len(found):
-        raise shape_error(f"axes {tuple(many)} name one twice", "an axis is moved once")
+        raise shape_error(
+            f"axes {tuple(many)} name one twice", "an axis is moved once", "each axis once"
+        )
     return found
 
 
@@ -103,7 +113,11 @@ def expand_dims(a: T, axis: Any) -> T:
     ndim = a.ndim + len(many)
     places = {axis_of(each, ndim) for each in many}
     if len(places) < len(many):
-        raise shape_error(f"np.expand_dims: axes {axis} name one twice", "a new axis has one place")
+        raise shape_error(
+            f"np.expand_dims: axes {axis} name one twice",
+            "a new axis has one place",
+            "each axis once",
+        )
     sizes = iter(a.shape)
     return a.reshape(*[1 if i in places else next(sizes) for i in range(ndim)])
 
@@ -115,7 +129,9 @@ def squeeze(a: T, axis: Any = None) -> T:
     axes = many_axes(axis, a.ndim, "np.squeeze")
     if any(a.shape[i] != 1 for i in axes):
         raise shape_error(
-            f"np.squeeze: axis={axis} of shape {a.shape}", "only axes of size 1 are removed"
+            f"np.squeeze: axis={axis} of shape {a.shape}",
+            "only axes of size 1 are removed",
+            "axis=None, which removes every axis of size 1",
         )
     return a.reshape(*[n for i, n in enumerate(a.shape) if i not in axes])
 
@@ -140,7 +156,7 @@ def flipud(m: T) -> T:
 def rot90(m: T, k: int = 1, axes: Any = (0, 1)) -> T:
     first, second = (axis_of(axis, m.ndim) for axis in axes)
     if first == second:
-        raise shape_error("np.rot90: the axes of the plane are one", f"axes={axes}")
+        raise shape_error("np.rot90: the axes of the plane are one", f"axes={axes}", "axes=(0, 1)")
     k %= 4
     if k == 0:
         return m
@@ -262,7 +278,11 @@ def pad(array: T, pad_width: Any, mode: Any = "constant", **options: Any) -> T:
         if any(width):
             places = np.pad(np.arange(array.shape[axis]), width, mode=mode, **options)
             if (np.diff(places) == 1).all() or places.min() < 0:
-                raise shape_error("np.pad: there is no such place", f"pad_width={pad_width}")
+                raise shape_error(
+                    "np.pad: there is no such place",
+                    f"pad_width={pad_width}",
+                    'a narrower pad_width, or mode="constant"',
+                )
             array = at_places(array, axis, places)
     return array
 
@@ -276,9 +296,17 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     try:
         both = np.broadcast_to(np.asarray(pad_width), (ndim, 2))
     except ValueError as error:
-        raise shape_error("np.pad: the widths do not fit the axes", str(error)) from None
+        raise shape_error(
+            "np.pad: the widths do not fit the axes",
+            str(error),
+            f"one number, one pair, or {ndim} pairs (before, after)",
+        ) from None
     if (both < 0).any():
-        raise shape_error("np.pad: a width is negative", f"pad_width={pad_width}")
+        raise shape_error(
+            "np.pad: a width is negative",
+            f"pad_width={pad_width}",
+            "slicing the array to make it smaller",
+        )
     return [(int(a), int(b)) for a, b in both]
 
 
@@ -299,7 +327,11 @@ def diag(v: T, k: int = 0) -> T:
         side = (int(k), 0) if k >= 0 else (0, -int(k))
         return v.diag().pad([side[::-1], side]) if k else v.diag()
     if v.ndim != 2:
-        raise shape_error(f"np.diag of shape {v.shape}", "it is for vectors and matrices")
+        raise shape_error(
+            f"np.diag of shape {v.shape}",
+            "it is for vectors and matrices",
+            "np.diagonal of two axes of it",
+        )
     return diagonal(v, k)
 
 
@@ -331,7 +363,9 @@ def sliding_window_view(x: T, window_shape: Any, axis: Any = None) -> T:
     axes = axes if isinstance(axes, tuple | list) else (axes,)
     if len(sizes) != len(axes):
         raise shape_error(
-            f"{len(sizes)} window sizes for {len(axes)} axes", "there is one for each"
+            f"{len(sizes)} window sizes for {len(axes)} axes",
+            "there is one for each",
+            f"{len(axes)} window sizes",
         )
     for each, size in zip(axes, sizes, strict=True):
         x = x.unfold(axis_of(each, x.ndim) if each >= 0 else int(each), int(size), 1)
@@ -342,7 +376,11 @@ def sliding_window_view(x: T, window_shape: Any, axis: Any = None) -> T:
 def ix_(*args: Any, beside: T) -> tuple[T, ...]:
     vectors = [as_tensor(each, beside) for each in args]
     if any(v.ndim != 1 or v.dtype.is_bool for v in vectors):
-        raise shape_error("np.ix_ takes vectors of positions", "a mask has as many as are True")
+        raise shape_error(
+            "np.ix_ takes vectors of positions",
+            "a mask has as many as are True",
+            "np.ix_([0, 2], [1, 3])",
+        )
     count = len(vectors)
     return tuple(
         v.reshape(*[-1 if i == place else 1 for i in range(count)])

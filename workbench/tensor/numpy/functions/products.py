@@ -46,7 +46,11 @@ def outer(a: Any, b: Any, beside: T = None) -> T:
 def vector_outer(x1: Any, x2: Any, beside: T = None) -> T:
     x, y = as_tensor(x1, beside), as_tensor(x2, beside)
     if x.ndim != 1 or y.ndim != 1:
-        raise shape_error("np.linalg.outer takes vectors", f"they have {x.ndim} and {y.ndim} axes")
+        raise shape_error(
+            "np.linalg.outer takes vectors",
+            f"they have {x.ndim} and {y.ndim} axes",
+            "np.outer, which flattens both",
+        )
     return outer(x, y)
 
 
@@ -69,6 +73,7 @@ def tensordot(a: Any = None, b: Any = None, axes: Any = 2, beside: T = None, x1:
         raise shape_error(
             f"cannot multiply shapes {x.shape} and {y.shape} along axes {mine} and {theirs}",
             "the axes that are summed over have equal sizes",
+            "other axes, or a transposed operand",
         )
     kept, others = ([i for i in range(t.ndim) if i not in axes] for t, axes in
                     ((x, mine), (y, theirs)))  # fmt: skip
@@ -100,7 +105,11 @@ def einsum(*operands: Any, dtype: Any = None, beside: T, out: Any = None, optimi
            order: str = "K", casting: str = "safe") -> T:  # fmt: skip
     formula, *arrays = operands
     if out is not None:
-        raise dtype_error("np.einsum: out is not computed for Tensors", "a Tensor is an expression")
+        raise dtype_error(
+            "np.einsum: out is not computed for Tensors",
+            "a Tensor is an expression",
+            "the result of np.einsum without out",
+        )
     if not isinstance(formula, str):
         raise dtype_error(
             "np.einsum with lists of axes is not computed for Tensors",
@@ -136,6 +145,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         raise shape_error(
             f"np.cross of vectors of {x.shape[-1]} and {y.shape[-1]} elements",
             "it is for vectors of 3",
+            "vectors of 3 elements along the axis that axisa and axisb name",
         )
     parts = []
     for i in range(3):
@@ -165,7 +175,9 @@ def matrix_trace(x: T, offset: int = 0, dtype: Any = None) -> T:
 def multi_dot(arrays: Any, beside: T = None) -> T:
     first, *others = [as_tensor(each, beside) for each in arrays]
     if not others:
-        raise shape_error("np.linalg.multi_dot of one array", "a product has two or more")
+        raise shape_error(
+            "np.linalg.multi_dot of one array", "a product has two or more", "the array itself"
+        )
     for each in others:
         first = dot(first, each)
     return first
@@ -174,9 +186,17 @@ def multi_dot(arrays: Any, beside: T = None) -> T:
 @row("linalg.matrix_power")
 def matrix_power(a: T, n: int) -> T:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise shape_error(f"a power of matrices of shape {a.shape}", "they are square")
+        raise shape_error(
+            f"a power of matrices of shape {a.shape}",
+            "they are square",
+            "a matrix of as many rows as columns",
+        )
     if n < 0:
-        raise dtype_error("a negative power of a matrix", "no Tensor has an inverse")
+        raise dtype_error(
+            "a negative power of a matrix",
+            "no Tensor has an inverse",
+            "np.linalg.inv on the values, then a positive power",
+        )
     if n == 0:
         unit = as_tensor(np.eye(a.shape[-1]), a).cast(a.dtype)
         return unit.expand(*a.shape)
@@ -207,7 +227,11 @@ def norm(x: T, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T:
         return _vector_norm(x, axes[0], 2 if ord is None else ord, keepdims)
     if len(axes) == 2 and axes[0] != axes[1]:
         return _matrix_norm(x, axes, ord, keepdims)
-    raise shape_error(f"np.linalg.norm over the axes {axes}", "it is of vectors and matrices")
+    raise shape_error(
+        f"np.linalg.norm over the axes {axes}",
+        "it is of vectors and matrices",
+        "one axis, or two different ones",
+    )
 
 
 def _vector_norm(x: T, axis: Any, ord: Any, keepdims: bool) -> T:
@@ -217,7 +241,11 @@ def _vector_norm(x: T, axis: Any, ord: Any, keepdims: bool) -> T:
     if ord == -math.inf:
         return size.min(axis, keepdims)
     if isinstance(ord, str):
-        raise shape_error(f"np.linalg.norm: ord={ord!r} of a vector", "a vector's is a number")
+        raise shape_error(
+            f"np.linalg.norm: ord={ord!r} of a vector",
+            "a vector's is a number",
+            "ord=2, or math.inf",
+        )
     if ord == 0:
         return x.ne(0).cast(x.dtype).sum(axis, keepdims, x.dtype)
     if ord == 1:

@@ -150,6 +150,7 @@ def average(a: T, axis: Any = None, weights: Any = None, keepdims: Any = False,
             raise shape_error(
                 f"np.average: weights of shape {weights.shape} do not fit {a.shape}",
                 "they have the shape of the values, or are a vector for one axis",
+                f"weights of shape {a.shape}",
             )
         place = axis % a.ndim
         weights = weights.reshape(*[n if i == place else 1 for i, n in enumerate(a.shape)])

@@ -27,7 +27,11 @@ def _in_order(a: T, axis: Any) -> tuple[T, tuple[int, ...]]:
     kept = [i for i in range(a.ndim) if i not in axes]
     count = math.prod(a.shape[i] for i in axes)
     if not count:
-        raise shape_error("no median of no values", f"axis {axis} of shape {a.shape} has none")
+        raise shape_error(
+            "no median of no values",
+            f"axis {axis} of shape {a.shape} has none",
+            "an axis with values",
+        )
     rows = a.permute(*kept, *axes) if a.ndim else a
     rows = rows.reshape(*[a.shape[i] for i in kept], count)
     return (rows.sort(-1)[0] if count > 1 else rows), axes
@@ -58,12 +62,17 @@ def quantile(a: T, q: Any, axis: Any = None, method: str = "linear", keepdims: b
         raise dtype_error(
             f"np.quantile(q={'a Tensor' if isinstance(q, Base) else q}, method={method!r})",
             "q is a number, or an array of them, and lies linearly between two values",
+            'a number from 0 to 1, and method="linear"',
         )
     if a.dtype.is_bool:
-        raise dtype_error("np.quantile of bools", "a bool lies between no two others")
+        raise dtype_error(
+            "np.quantile of bools", "a bool lies between no two others", 'a.cast("float32")'
+        )
     points = np.asarray(q, np.float64)
     if ((points < 0) | (points > 1)).any():
-        raise shape_error(f"np.quantile: q={q} is out of range", "it is from 0 to 1")
+        raise shape_error(
+            f"np.quantile: q={q} is out of range", "it is from 0 to 1", "q=0.5, the median"
+        )
     values, axes = _in_order(a, axis)
     kind = a.dtype if a.dtype.is_float else dtypes.float64
     if points.ndim or isinstance(q, np.ndarray | np.generic):
@@ -105,7 +114,9 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
     kind = common_kind(*rows, np.float64(0))
     if any(each.ndim > 2 for each in rows):
         raise shape_error(
-            "np.cov of more than 2 axes", "variables are rows, and observations columns"
+            "np.cov of more than 2 axes",
+            "variables are rows, and observations columns",
+            "m.reshape(len(m), -1)",
         )
     rows = [each.reshape(1, -1) if each.ndim < 2 else each if rowvar else each.transpose(0, 1)
             for each in rows]  # fmt: skip
@@ -134,7 +145,7 @@ def diff(a: T, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: A
     x = as_tensor(a, beside)
     place = axis_of(axis, x.ndim)
     if n < 0:
-        raise shape_error(f"np.diff: n={n}", "it is 0 or more")
+        raise shape_error(f"np.diff: n={n}", "it is 0 or more", "n=1")
     if n == 0:
         return x
     ends: list[list[T]] = []
@@ -182,7 +193,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, beside: T = 
 @row("vander")
 def vander(x: T, N: Any = None, increasing: bool = False) -> T:
     if x.ndim != 1:
-        raise shape_error(f"np.vander of shape {x.shape}", "it is for a vector")
+        raise shape_error(f"np.vander of shape {x.shape}", "it is for a vector", "x.reshape(-1)")
     count = x.shape[0] if N is None else int(N)
     kind = common_kind(x, np.int64(0))
     column = x.cast(kind).unsqueeze(1)
@@ -202,7 +213,11 @@ def convolve(a: Any, v: Any, mode: str = "full", beside: T = None) -> T:
     x, y = as_tensor(a, beside), as_tensor(v, beside)
     x, y = (t.reshape(1) if t.ndim == 0 else t for t in (x, y))
     if x.ndim != 1 or y.ndim != 1 or 0 in (*x.shape, *y.shape):
-        raise shape_error(f"np.convolve of shapes {x.shape} and {y.shape}", "both are vectors")
+        raise shape_error(
+            f"np.convolve of shapes {x.shape} and {y.shape}",
+            "both are vectors",
+            "vectors with one element or more",
+        )
     if y.shape[0] > x.shape[0]:
         x, y = y, x
     return _correlated(x, y.flip(0), mode)
@@ -217,7 +232,9 @@ def _correlated(x: T, y: T, mode: str) -> T:
         "valid": (0, 0),
     }.get(mode)
     if sides is None:
-        raise shape_error(f"mode={mode!r} is no mode", "the modes are full, same and valid")
+        raise shape_error(
+            f"mode={mode!r} is no mode", "the modes are full, same and valid", 'mode="same"'
+        )
     kind = common_kind(x, y)
     wide = x.cast(kind).pad([sides]) if any(sides) else x.cast(kind)
     return call("matmul", wide.unfold(0, size, 1), y.cast(kind))
@@ -227,7 +244,11 @@ def _correlated(x: T, y: T, mode: str) -> T:
 def correlate(a: Any, v: Any, mode: str = "valid", beside: T = None) -> T:
     x, y = as_tensor(a, beside), as_tensor(v, beside)
     if x.ndim != 1 or y.ndim != 1 or 0 in (*x.shape, *y.shape):
-        raise shape_error(f"np.correlate of shapes {x.shape} and {y.shape}", "both are vectors")
+        raise shape_error(
+            f"np.correlate of shapes {x.shape} and {y.shape}",
+            "both are vectors",
+            "vectors with one element or more",
+        )
     if y.shape[0] > x.shape[0]:
         return _correlated(y, x, mode).flip(0)
     return _correlated(x, y, mode)
