@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -42,6 +43,20 @@ def test_what_is_not_legal_there_is_listed() -> None:
     assert "1 opt is refused there" in str(replay) and str(rows) in str(replay)
     back = replay.kernel.on("CUDA", "H100").kernel
     assert back.device == "CUDA:H100" and back.check().ok
+
+
+def test_a_replay_names_the_kernel_that_has_the_methods() -> None:
+    """No method of the kernel is its own: one would hide that opts were refused."""
+    replay = matmul().on("CUDA:H100")
+    names = [name for name in dir(Kernel) if not name.startswith("_")]
+    assert {"bound", "cost", "optimized", "time", "run"} <= {*names}
+    for name in names:
+        with pytest.raises(AttributeError, match=rf"\.on\(\.\.\)\.kernel\.{name},"):
+            getattr(replay, name)
+    misspelt = "bounds"
+    with pytest.raises(AttributeError, match=r"an OptsReplay has no \.bounds$"):
+        getattr(replay, misspelt)
+    assert copy.deepcopy(replay).refused == () and not hasattr(replay, "__len__")
 
 
 def test_kernels_of_text_and_pickled_ones_go_there_too() -> None:

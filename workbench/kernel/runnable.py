@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -50,10 +50,20 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptsReplay(Printed, Generic[K]):
-    """A kernel for another device, and the opts that are not legal there with their reasons."""
+    """A kernel for another device, and the opts that are not legal there with their reasons. It has
+    no methods of the kernel: what a kernel that lost opts says would be taken for this one's."""
 
     kernel: K
     refused: tuple[tuple[Opt, str], ...] = ()
+
+    if not TYPE_CHECKING:  # a checker names what is not there by itself
+
+        def __getattr__(self, name: str) -> NoReturn:
+            what = f"an OptsReplay has no .{name}"
+            known = name.startswith("_") or name in self.__slots__  # of a copy not yet filled
+            if not known and hasattr(type(self.kernel), name):
+                what += f": it is of its kernel, .on(..).kernel.{name}, without the .refused opts"
+            raise AttributeError(what)
 
     def __str__(self) -> str:
         lines = [f"{opt}: {because}" for opt, because in self.refused]
