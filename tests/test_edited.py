@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 from collections.abc import Iterator
@@ -201,3 +202,16 @@ def test_faults_of_a_kernel_have_their_places() -> None:
     inward = tree.replace("PARAM.float32 {1,", "PARAM.float32 {0,", 1)
     with pytest.raises(VerifyError):
         edited_ir(example.graph, "LLVM", inward)
+
+
+def test_an_index_that_is_none_is_told_the_form_of_one() -> None:
+    """A number without a dtype has that of its line: an INDEX of floats reads `0` as 0.0."""
+    kernel = EXAMPLES["sum_of_columns"].graph
+    for level in (TREE, LINEAR):
+        text = ir_text(stages(kernel, "LLVM", "linear"), level)
+        edit = re.sub(r"(= INDEX\.float32 p0, )\S+", r"\g<1>0", text, count=1)
+        assert edit != text
+        with pytest.raises(VerifyError, match="an index is float32, not .*, or .* as 0:index"):
+            edited_ir(kernel, "LLVM", edit)
+        with contextlib.suppress(VerifyError):  # of another rule: all write to one element
+            edited_ir(kernel, "LLVM", edit.replace("p0, 0", "p0, 0:index"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import get_args
 
-from workbench.base.dtypes import dtypes
+from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import AxisType, Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
@@ -329,8 +329,14 @@ def _indexes(node: UOp, shape: tuple[int, ...]) -> str:
     indexes = node.src[1:]
     if len(indexes) != len(shape):
         return f"it has {len(indexes)} indexes for {len(shape)} dimensions"
-    other = next((i.dtype for i in indexes if i.dtype is not dtypes.index), None)
-    return f"an index is {other}" if other else ""
+    return next(filter(None, (wrong_index(i.dtype) for i in indexes)), "")
+
+
+def wrong_index(dtype: DType) -> str:
+    """Return why a value of a dtype is no index; "" if it is one. In text, a number without a dtype
+    has that of its line."""
+    wanted = "a value of dtype index, or a number such as 0:index"
+    return "" if dtype is dtypes.index else f"an index is {dtype}, not {wanted}"
 
 
 def _ranges(node: UOp) -> str:

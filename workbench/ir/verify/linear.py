@@ -13,7 +13,7 @@ from workbench.base.errors import VerifyError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.node.views import LoopRole
-from workbench.ir.verify.kernel import barrier, define, memory, param, special
+from workbench.ir.verify.kernel import barrier, define, memory, param, special, wrong_index
 from workbench.ir.verify.rows import Spec, broken, by_op, common, require, shuffle
 
 STEPLESS_OPS = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG})
@@ -23,8 +23,9 @@ STEPLESS_OPS = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, O
 def index(node: UOp) -> str:
     if memory(node.src[0]).op not in (Ops.PARAM, Ops.DEFINE):
         return f"it points into {node.src[0].op.name}"
-    flat = len(node.src) == 2 and node.src[1].dtype is dtypes.index
-    return "" if flat else "it does not have one flat index"
+    if len(node.src) != 2:
+        return "it does not have one flat index"
+    return wrong_index(node.src[1].dtype)
 
 
 def load(node: UOp) -> str:
