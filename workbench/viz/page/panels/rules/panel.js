@@ -83,7 +83,12 @@ class Rules {
       "div",
       { class: "wb-filter" },
       this.field,
-      h("label", { title: "only rules that fired in this exploration" }, fired, "fired"),
+      h(
+        "label",
+        { title: "only rules that fired in scheduling, or for the variant shown" },
+        fired,
+        "fired",
+      ),
     );
     const side = h("div", { class: "wb-rules-side" }, this.head, filter, this.list, this.trial);
     this.el = h("div", { class: "wb-rules" }, side, this.card);
@@ -183,16 +188,20 @@ class Rules {
     const uses = usesByRule(app.record);
     const own = ownRules(app.record, this.rows());
     this.#filledWith = [this.rows(), uses, own.join("\n")];
-    const isUsed = (/** @type {ListedRule} */ { name }) => Number(uses.has(name));
-    const usesOf = (/** @type {ListedRule} */ { name }) => countUses(uses.get(name) ?? []);
+    // of one variant: with those of every variant that was opened, counts would say what was clicked
+    const isShown = (/** @type {Use} */ { variant }) =>
+      variant === null || variant === app.view.variant;
+    const usesOf = (/** @type {ListedRule} */ { name }) =>
+      countUses((uses.get(name) ?? []).filter(isShown));
+    const isUsed = (/** @type {ListedRule} */ row) => usesOf(row) > 0;
     const rank = (/** @type {ListedRule} */ row) =>
-      this.isByUse ? usesOf(row) : own.includes(row.name) ? 2 : isUsed(row);
+      this.isByUse ? usesOf(row) : own.includes(row.name) ? 2 : Number(isUsed(row));
     const shown = rows.filter((row) =>
       hasWords(`${row.name} ${row.doc} ${row.passes.join(" ")} ${row.file} ${row.set}`, query) &&
       (!firedOnly || isUsed(row))
     ).sort((a, b) => rank(b) - rank(a)); // else the reader's, then those that fired, in their order
     const isRecorded = app.record.passes.length > 0;
-    const fired = rows.filter(({ name }) => uses.has(name)).length;
+    const fired = rows.filter(isUsed).length;
     const byUse = button(app, "by use", () => {
       this.isByUse = !this.isByUse;
       this.#fill();
@@ -204,7 +213,7 @@ class Rules {
         isRecorded && byUse,
         h("span", {
           class: "wb-quiet",
-          title: "listed; and how many of them fired in this exploration",
+          title: "listed; and how many of them fired in scheduling, or for the variant shown",
         }, isRecorded ? `${rows.length}, of which ${fired} fired` : String(rows.length)),
       ),
     );
