@@ -150,7 +150,22 @@ def test_refusals() -> None:
         ({"kernel_size": 0}, "kernel size"),
         ({"stride": 0}, "stride = 0 is too small"),
         ({"padding": (1, 2, 3)}, "padding (1, 2, 3) does not fit"),
+        ({"padding": 2}, "a window of 2 elements may have 1 of padding on a side, and this is 2"),
+        ({"kernel_size": 3, "padding": 2}, "may have 1 of padding"),
+        ({"kernel_size": 3, "padding": (0, 2)}, "padding (0, 2) does not fit"),
+        ({"kernel_size": 3, "padding": (0, 0, 3, 0)}, "may have 2 of padding"),
+        ({"kernel_size": 1, "padding": 1}, "may have 0 of padding"),
     ):
-        with pytest.raises(ShapeError) as caught:
-            t.max_pool2d(**options)  # type: ignore[arg-type]
-        assert words in str(caught.value)
+        for pool_of in (t.max_pool2d, t.avg_pool2d):
+            with pytest.raises(ShapeError) as caught:
+                pool_of(**options)  # type: ignore[arg-type]
+            assert words in str(caught.value)
+
+
+def test_padding_of_most_of_a_window() -> None:
+    """Half of a window that is dilated, as in PyTorch, and sides of their own, as in ONNX."""
+    for options in (
+        {"kernel_size": 2, "dilation": 3, "padding": 2},
+        {"kernel_size": 3, "padding": (2, 2, 2, 0)},
+    ):
+        _check(numbers((1, 5, 5)), options)

@@ -37,7 +37,8 @@ class Pooling(Base):
     two axes). `stride` is the size of the window unless given; `padding` is a number for all sides,
     one per axis, or PyTorch's flat form, (left, right, top, bottom). With `ceil_mode` a last window
     may extend beyond the end.
-    Errors: ShapeError if no window fits.
+    Errors: ShapeError if no window fits, or for so much padding that a window sees nothing else: as
+    in PyTorch more than half of a window, or in the flat form a whole window on one side.
     """
 
     __slots__ = ()
@@ -122,6 +123,7 @@ class Pooling(Base):
             flag(ceil, f"{what}: ceil_mode"),
         )
         check_fits(what, self.shape, each)
+        _check_padding(what, each, padding)
         return each
 
     def _counts(self, each: Sequence[Window], with_padding: bool) -> Self | int:
@@ -135,6 +137,24 @@ class Pooling(Base):
             return math.prod(w.size for w in each)
         ones = padded(expanded(self.uop.like(1), shape), tuple(sides))
         return self._with(windows(ones, each)).sum(_last_axes(each))
+
+
+def _check_padding(what: str, each: Sequence[Window], padding: Any) -> None:
+    """Raise ShapeError for more padding than windows of the size may have.
+
+    ONNX, which has a number for each side, allows all but one element of a window.
+    """
+    is_flat = len(one_or_many(padding, len(each), what)) == 2 * len(each)
+    for window in each:
+        most = window.extent - 1 if is_flat else window.extent // 2
+        widest = max(window.before, window.after)
+        if widest > most:
+            raise shape_error(
+                f"{what}: padding {short(padding)} does not fit",
+                f"a window of {window.extent} elements may have {most} of padding on a side, "
+                f"and this is {widest}",
+                f"padding={most}, or pad() first",
+            )
 
 
 def _last_axes(each: Sequence[Window]) -> tuple[int, ...]:
