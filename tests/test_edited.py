@@ -215,3 +215,19 @@ def test_an_index_that_is_none_is_told_the_form_of_one() -> None:
             edited_ir(kernel, "LLVM", edit)
         with contextlib.suppress(VerifyError):  # of another rule: all write to one element
             edited_ir(kernel, "LLVM", edit.replace("p0, 0", "p0, 0:index"))
+
+
+def test_source_in_place_of_ir_is_told_what_takes_it() -> None:
+    kernel = EXAMPLES["sum_of_columns"].graph
+    for source_device, device, language, call in (
+        ("C", "LLVM", "C", "Source pane"),
+        ("C", "CUDA:H100", "C", "Source pane"),
+        ("LLVM", "LLVM", "LLVM", "Source pane"),
+        ("CUDA:H100", "CUDA:H100", "CUDA", r"emulate\(kernel, code=text\)"),
+        ("CUDA:H100", "LLVM", "CUDA", r"emulate\(kernel, code=text\)"),
+        ("WEBGPU:BROWSER", "LLVM", "WGSL", r"emulate\(kernel, code=text\)"),
+        ("OPENCL:Iris Xe", "LLVM", "OpenCL C", r"emulate\(kernel, code=text\)"),
+    ):
+        text = stages(kernel, source_device, "source").source.text
+        with pytest.raises(ParseError, match=rf"this is {language}, not IR(?s:.*){call}"):
+            edited_ir(kernel, device, text)

@@ -9,6 +9,7 @@ has the kernel's arguments, and is so small that lowering it takes seconds.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from workbench.emulator.checks import (
     require_params,
     require_program,
 )
+from workbench.emulator.source.languages import language_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.parser import Listing, Place, read
@@ -86,6 +88,7 @@ def edited_ir(kernel: UOp, device: str, text: str) -> EditedIR:
         because = f"{kind_of(text)} is not a text"
         raise ParseError("this is no IR", because, 'kernel.compile().text("linear"), edited')
     require_readable(text)
+    _require_ir(text, Device[device])
     if kernel.code is not None:
         what = f"the kernel {kernel.arg.name} has no IR to edit"
         because = f"it is written in {kernel.code.language}"
@@ -105,6 +108,23 @@ def edited_ir(kernel: UOp, device: str, text: str) -> EditedIR:
         else:
             reached = stages(reached, device, "source")
     return EditedIR(text, level, listing, reached)
+
+
+def _require_ir(text: str, info: DeviceInfo) -> None:
+    """Errors: ParseError for source in a language of a device, which has no IR to lower on."""
+    if Ops.BLOCK.name in text:  # each level has one
+        return
+    emulated = language_of(text, "" if info.language is None else info.language.name)
+    if emulated is not None:
+        raise _not_ir(emulated, "emulate(kernel, code=text) runs it")
+    for language in (each for device in (info, *Device) for each in device.languages):
+        if language.head and re.search(language.head, text, re.MULTILINE):
+            raise _not_ir(language.name, "Edit in the Source pane of explore(..), which runs it")
+
+
+def _not_ir(language: str, hint: str) -> ParseError:
+    because = "IR text has an op a line: LINEAR and BLOCK come first, or a tree ends with BLOCK"
+    return ParseError(f"this is {language}, not IR", because, hint)
 
 
 def _reached(listing: Listing, own: Stages, info: DeviceInfo) -> Stages:
