@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from typing import Self, TypeVar
 
+from workbench.execution.memory_plan import values_at_hand
 from workbench.ir.node.ops import Ops
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import choice, dtype_error, number, shape_error, whole
+from workbench.tensor.operands.arguments import (
+    axis_error,
+    choice,
+    dtype_error,
+    number,
+    shape_error,
+    whole,
+)
 from workbench.tensor.operands.axes import iota
 
 # --------------------------------------------------------------------------------------------------
@@ -98,7 +106,8 @@ class ClassLosses(Base):
     `sparse_categorical_crossentropy`; labels, integers, have the other axes. `reduction` is
     "mean", "sum", or "none" for a loss of each sample.
     Dtypes: integers and bools are taken as float32, and low-precision floats computed in float32.
-    A label outside of the classes, unless it is ignored, has the loss NaN.
+    A label outside of the classes, unless it is ignored, is an AxisError; it has the loss NaN where
+    the labels must be computed first.
     """
 
     __slots__ = ()
@@ -172,6 +181,7 @@ class ClassLosses(Base):
         """Return the reduced loss of logarithms `logs` at `labels`."""
         _check_labels(what, self, labels, axis)
         count = self.shape[axis]
+        _refuse_labels_outside(what, labels, count, ignored)
         column = (count,) + (1,) * (self.ndim - 1 - axis)
         is_label = labels.unsqueeze(axis).eq(self._with(reshaped(iota(count), column)))
         # Chosen, not multiplied: the logarithm of an impossible class is infinite.
@@ -222,6 +232,24 @@ def _check_labels(what: str, logs: Base, labels: Base, axis: int) -> None:
             "a label is the number of a class, an integer",
             ".int() first"
             + (", or probabilities of the shape of the tensor" if what == "cross_entropy" else ""),
+        )
+
+
+def _refuse_labels_outside(what: str, labels: Base, count: int, ignored: int | None) -> None:
+    """Raise AxisError for a label that no class has, in labels that need not be computed."""
+    values = values_at_hand(labels.uop) if labels.numel() else None
+    if values is None:
+        return
+    is_outside = (values < 0) | (values >= count)
+    if ignored is not None:
+        is_outside &= values != ignored
+    if is_outside.any():
+        label = int(values[is_outside][0])
+        by_name = "nll_loss of log_softmax, " if what == "cross_entropy" else ""
+        raise axis_error(
+            f"{what}: label {label} is out of range",
+            f"there are {count} classes, and labels count from 0",
+            f"{by_name}ignore_index={label} if such samples have no class",
         )
 
 

@@ -170,6 +170,11 @@ AXES: list[tuple[Action, str]] = [
     (lambda: M[:, np.array([[4]])], "index 4 is out of range for axis 1"),
     (lambda: M[range(2, 5)], "an index from -3 to 2"),
     (lambda: M.gather(1, np.array([[0, 4]])), "index 4 is out of range for axis 1"),
+    (lambda: M.cross_entropy(Tensor([1, 4, 2])), "cross_entropy: label 4 is out of range"),
+    (lambda: M.cross_entropy(Tensor([0, 1, -1])), "there are 4 classes, and labels count from 0"),
+    (lambda: M.sparse_categorical_crossentropy(Tensor([-1, -2, 3])), "ignore_index=-2 if such"),
+    (lambda: M.nll_loss(Tensor([0, -1, 2])), "nll_loss: label -1 is out of range"),
+    (lambda: M.nll_loss(Tensor([5, -1, 2]), ignore_index=-1), "nll_loss: label 5 is out of range"),
 ]
 DTYPES: list[tuple[Action, str]] = [
     (lambda: Tensor("text"), "cannot make a tensor from str 'text'"),
@@ -358,3 +363,10 @@ def test_what_becomes_no_array_is_named() -> None:
         Tensor(OnAnotherDevice())  # type: ignore[arg-type]
     assert "there is no such element type" in caught.value.because
     assert ".detach().cpu()" in caught.value.hint
+
+
+def test_a_label_out_of_range_that_must_be_computed_has_the_loss_nan() -> None:
+    losses = M.cross_entropy(I + 1, "none").numpy()
+    assert np.isnan(losses).tolist() == [False, False, True]
+    assert np.isfinite(M.nll_loss(I + 1, ignore_index=4).item())
+    assert E.cross_entropy(Tensor.zeros(0, dtype="int32"), "none").shape == (0,)
