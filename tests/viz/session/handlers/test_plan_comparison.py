@@ -69,6 +69,17 @@ def test_a_cut_that_moved_is_said_with_its_reason(session: Session) -> None:
     assert [now[place]["stored"] for place in again["moved"]] == [False]
 
 
+def test_a_plan_that_does_not_compile_is_not_compared(session: Session) -> None:
+    """A rule that is needed was switched off, and on again: before and now are of all rules."""
+    whole = session.recorder.exploration
+    off = {"do": "rule_off", "kernel": None, "rule": "exp-formula", "of": None}
+    done(session, **off, on=False)
+    assert any(row.error for row in session.record.variants), "no device has EXP"
+    row = done(session, **off, on=True)
+    assert session.before is not None and session.before.exploration is whole
+    assert row["kernels"] == [3, 3] and row["kernels_now"] == [0, 1, 2] and not row["moved"]
+
+
 def test_another_plan_is_on_the_device_that_was_chosen(session: Session) -> None:
     page = Page(session)
     done(session, "device", name="PYTHON")

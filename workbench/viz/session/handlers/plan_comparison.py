@@ -38,10 +38,15 @@ AT = ("plan", "compared")
 
 
 def present_plan(session: LiveRecord) -> PreviousPlan:
-    """Return the present plan of a session, for the comparison with the next one."""
+    """Return the plan with which the next one is compared: the present one. Without a rule that it
+    needs a plan does not compile, and has no time: then it is the last one that did."""
+    record = session.record
+    compiles = all(record.variants[kernel.root].error is None for kernel in record.kernels)
+    if session.before is not None and not compiles:
+        return session.before
     ex = session.recorder.exploration
     stored = {value: d.stored for value, d in _decided(ex).items()}
-    runs = session.record.plan.runs
+    runs = record.plan.runs
     times = [run.predicted_s for run in runs for run in [runs[run.like]]]
     known = [seconds for seconds in times if seconds is not None]
     predicted_s = sum(known) if len(known) == len(times) else None
