@@ -16,6 +16,7 @@ import pytest
 
 from tests.ir import samples
 from tests.ir.samples import DEEP, F, axis, chain, param, reduced
+from workbench.backends.device import Device
 from workbench.base.dtypes import dtypes
 from workbench.ir.node import uop
 from workbench.ir.node.ops import AxisType, Ops
@@ -191,3 +192,13 @@ def test_equality_of_nodes_is_identity() -> None:
     assert (x == y) is False and (x != y) is True and x in {x: 1} and y not in [x]
     assert x.eq(y) is x.alu(Ops.CMPEQ, y) and x.eq(1.0).dtype is dtypes.bool
     assert x.ne(y) is x.alu(Ops.CMPNE, y)
+
+
+def test_the_ranges_of_a_product_of_tiles_in_lanes() -> None:
+    """Its third operand is added: neither it nor another source is an axis of the product."""
+    core = Device["CUDA:H100"].target.tensor_cores[0]
+    row = axis("g0", 4).cast(core.operand)
+    a, b = (UOp(Ops.BROADCAST, core.operand.vec(f.per_lane), (row,)) for f in (core.a, core.b))
+    lanes = core.accumulator.vec(core.c.per_lane)
+    added = UOp(Ops.BROADCAST, lanes, (UOp.const(core.accumulator, 0.0),))
+    assert UOp(Ops.WMMA, lanes, (a, b, added), core).ranges == {axis("g0", 4)}

@@ -58,9 +58,11 @@ def ranges_of(node: Node) -> frozenset[Node]:
 
 
 def _of_product(node: Node) -> frozenset[Node]:
-    """A WMMA (below the linear level) closes the elements that a lane holds of its operands, and
-    opens those that it holds of the result."""
+    """A WMMA closes the elements that a lane holds of its operands, and opens those that it holds
+    of the result; at the linear level, where they are lanes, it adds a third operand."""
     a, b, *elements = node.src
+    if node.dtype.count > 1:
+        return _NONE.union(*[s.ranges for s in node.src])
     operands: frozenset[Node] = a.ranges | b.ranges
     return operands.difference(elements[1:]).union(elements[:1])
 
