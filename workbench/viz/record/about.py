@@ -189,12 +189,22 @@ class MachineSpeeds:
     def __init__(self, record: PageRecord, changes: Changes, machine_speeds: Speeds | None):
         self._record, self._changes, self.speeds = record, changes, machine_speeds
 
+    def prepare(self) -> None:
+        """Measure speeds that `measure` will need; the record does not change. It takes a second,
+        on a busy machine many, once."""
+        if self._are_missing:
+            speeds()
+
     def measure(self) -> None:
-        """Measure unknown speeds, and add them to the record; it takes a second, once."""
-        if self.speeds is None and not self._has_published_figures:
+        """Measure unknown speeds, unless `prepare` has, and add them to the record."""
+        if self._are_missing:
             with suppress(WorkbenchError):  # without a compiler they stay unknown
                 self._put(speeds())
                 self.fit_timings()
+
+    @property
+    def _are_missing(self) -> bool:
+        return self.speeds is None and not self._has_published_figures
 
     @property
     def _has_published_figures(self) -> bool:

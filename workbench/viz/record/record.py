@@ -7,9 +7,10 @@ the changes since its last call. Tables only grow, so that places in them stay v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
+from functools import partial
 from typing import Any
 
 from workbench.backends.device import Device
@@ -89,8 +90,8 @@ class Recorder:
         self._lines, self._rules = tables.lines, tables.rules
         self._nodes, self._passes = tables.nodes, tables.passes
         self._offers = OfferLists()
-        self._upcoming: int | None = None
-        """The variant whose offers are needed next."""
+        self._upcoming: Callable[[], object] | None = None
+        """What the next piece needs, and can be computed before it."""
         self.record = opening(exploration, tables, machine_speeds)
         if exploration.display.ask:
             self.record.ask = question_row(exploration.display.ask, self.record)
@@ -168,6 +169,8 @@ class Recorder:
             opens = self.record.kernels[variant].opens
             self._add_steps(variant if opens is None else opens)
             yield "steps"
+        self._upcoming = self.machine.prepare
+        yield "machine"
         self.machine.measure()
         yield "speeds"
         for _ in self.runs.predict(self.speeds, MOST_KERNELS):
@@ -179,7 +182,8 @@ class Recorder:
             for device in Device.renderers:
                 for language in device.languages:
                     self.code.add_readable_or_error(variant, device, language)
-            self._upcoming = None if self._lists_offers(variant) else variant
+            if not self._lists_offers(variant):
+                self._upcoming = partial(self._list_offers, variant)
             yield "code"
             if not self._lists_offers(variant):
                 self.add_offers(variant)
@@ -220,7 +224,8 @@ class Recorder:
             auto = self._add_auto(variant)
             if auto is not None:
                 self.add_compiled(auto)
-        self._upcoming = auto  # a user opens it next
+        if auto is not None:  # a user opens it next
+            self._upcoming = partial(self._list_offers, auto)
         yield "auto"
         if auto is not None and variant in self._stepped():
             self._add_steps(variant)
@@ -355,13 +360,16 @@ class Recorder:
         return bool(row.offers or row.refused)
 
     def prepare(self) -> None:
-        """Compute the offers that are needed next, for `add_offers`. This takes a second for a GPU.
-        It needs no lock, since the record does not change. `add_offers` raises an error again, and
-        shows it."""
-        variant, self._upcoming = self._upcoming, None
-        if variant is not None:
+        """Compute what the next piece needs, speeds of the machine or offers: many seconds, on a
+        busy machine. It needs no lock, since the record does not change. An error is raised again
+        where the piece is added, which shows it."""
+        work, self._upcoming = self._upcoming, None
+        if work is not None:
             with suppress(Exception), unobserved():
-                self._offers.of(self.kernels[variant], self.speeds)
+                work()
+
+    def _list_offers(self, variant: int) -> object:
+        return self._offers.of(self.kernels[variant], self.speeds)
 
     def add_trace(self, variant: int, trace: Trace, without: int | None) -> None:
         """Add the run of a variant on the emulator, with its steps; `without` is the number of the
