@@ -41,6 +41,27 @@ def edited(session: Session, variant: int, old: str, new: str) -> int:
     return number
 
 
+def test_an_edit_of_opts_that_the_device_refuses_says_so() -> None:
+    """An edit of a kernel with the tile of a GPU's tensor core, where the session is of a processor
+    that lacks it."""
+    half = array(16, 16).cast("float16").realize()
+    tile = 'TC("g0 g1 r0", "16x8x16")'
+    with session_of(explore(half @ half, device="CUDA:H100")) as session:
+        form = done(session, "apply", variant=0, opt=tile)["variant"]
+        done(session, "code", variant=form, language="CUDA")
+        code = next(c for c in plain(session.row(form))["code"] if c["language"] == "CUDA")
+        text = "\n".join(["// by hand", *code["lines"]])
+        done(session, "edit", variant=form, language="CUDA", text=text)
+    with session_of(explore(half @ half, device="LLVM:Graviton4")) as session:
+        page = Page(session)
+        prefetch_all(session)
+        (words,) = page.record["saved_edits"]
+        assert words == "1 edited text with opts that LLVM:Graviton4 refuses"
+        refusal = session.handle({"id": 1, "do": "saved", "edits": words}).error
+        assert refusal is not None and "TC" in refusal.what
+        assert page.record["saved_edits"] == [words]
+
+
 def test_edited_source_comes_back() -> None:
     with session_of(matmul()) as session:
         form = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]

@@ -199,8 +199,8 @@ class LiveRecord:
         for key in (self.tensors_key, self.saved_key) if _is_stored(exploration) else ():
             self.earlier |= persistence.load(key)
         self.shows_saved = False
-        self.unfit: set[persistence.Key] = set()
-        """Saved variants that could not be restored."""
+        self.unfit: dict[persistence.Key, str] = {}
+        """Saved variants that could not be restored, with the reason."""
         self.most_to_restore = 0
         """Most variants that were to be restored at once, since none was."""
         self.parents: dict[int, str] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from workbench.base.errors import WorkbenchError, plural
+from workbench.base.errors import KernelOptError, WorkbenchError, plural
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import is_typed
 from workbench.viz.exploration.exploration import Exploration
@@ -317,7 +317,14 @@ def _why_apart(session: LiveRecord, key: persistence.Key, edit: SavedEdit | None
     words = [f"without {', '.join(removed)}"] if removed else []
     words += [f"with the rule {', '.join(typed)}"] if typed else []
     words += [f"that failed ({edit.error.what})"] if edit and edit.error else []
+    words += [session.unfit[key]] if key in session.unfit else []
     return " ".join(words) or "of another version"
+
+
+def _unfit_words(session: LiveRecord, error: WorkbenchError) -> str:
+    if isinstance(error, KernelOptError):
+        return f"with opts that {session.device} refuses"
+    return f"not shown ({error.what})"
 
 
 def _not_listed(session: LiveRecord) -> Iterator[tuple[persistence.Key, SavedVariant]]:
@@ -364,8 +371,8 @@ def restored(session: LiveRecord, waits: bool = False) -> Iterator[None]:
                 if is_awaited and entry.name == AUTO:
                     auto(session, key.kernel)
                 _restore(session, key, entry)
-            except WorkbenchError:  # of a version with other opts, or there are too many variants
-                session.unfit.add(key)
+            except WorkbenchError as error:  # of other opts, or there are too many variants
+                session.unfit[key] = _unfit_words(session, error)
             count(session)
         yield
     with session.lock:

@@ -127,11 +127,12 @@ const isApart = (timing, other) =>
 /** The predicted time of a variant, and the ratio of the pinned one's to it.
  * @param {App} app
  * @param {VariantRow} variant */
-export function predictedCells(app, { cost }) {
+export function predictedCells(app, { cost, edited }) {
   if (!cost) {
-    const isOther = app.record.variants.some((variant) => variant.cost);
+    const isOther = !edited && app.record.variants.some((variant) => variant.cost);
     const title = isOther && "a variant is predicted once it is selected";
-    const words = isOther ? "not predicted yet" : "not predicted";
+    const not = edited ? "an edit is not predicted" : "not predicted";
+    const words = isOther ? "not predicted yet" : not;
     return h("span", { class: "wb-quiet wb-said", title: title || null }, words);
   }
   const other = reference(app)?.cost;

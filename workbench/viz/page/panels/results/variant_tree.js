@@ -10,7 +10,7 @@ import {
   pinned,
 } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
-import { button } from "../../app/pieces.js";
+import { button, failure } from "../../app/pieces.js";
 import { notDeleted, rowAt } from "../../app/store.js";
 import { isBusy, percent, real } from "../../app/timing.js";
 import { elementsOf, fold, h, recordText } from "../../base/elements.js";
@@ -143,6 +143,8 @@ export function savedVariants(app) {
   );
 }
 
+const SAVED_EDITS = "saved edits"; // where their errors stand
+
 /** The saved edits that failed, or that other rules were off for, on request.
  * @param {App} app */
 export function savedEdits(app) {
@@ -154,14 +156,14 @@ export function savedEdits(app) {
       "div",
       { class: "wb-buttons" },
       h("span", { class: "wb-quiet wb-small" }, `${edits}:`),
-      button(app, "show", () => act(app, "results", { do: "saved", edits }), {
+      button(app, "show", () => act(app, SAVED_EDITS, { do: "saved", edits }), {
         python: true,
         name: `show-edits-${i}`,
         title,
       }),
     )
   );
-  return h("div", {}, ...rows);
+  return h("div", {}, ...rows, failure(app, SAVED_EDITS)); // an error stands where its button does
 }
 
 /** The plans by hand of earlier sessions, to be made again on request.
