@@ -346,6 +346,9 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: optim.SGD([Tensor([1.0])], -1.0), "lr = -1"),
     (lambda: optim.SGD([Tensor([1.0])], float("nan")), "lr = nan"),
     (lambda: optim.SGD([Tensor([1.0])], momentum=-0.1), "momentum = -0.1"),
+    (lambda: optim.SGD([Tensor([1.0])], -2.0), "^lr = -2"),
+    (lambda: optim.Adam([Tensor([1.0])], b1=1.5), "b1 = 1.5"),
+    (lambda: optim.AdamW([Tensor([1.0])], b2=1), "b2 = 1"),
     (lambda: optim.LAMB([Tensor([1.0])], weight_decay=-1), "weight_decay = -1"),
     (lambda: optim.Adam([3]), "parameters are tensors"),  # type: ignore[list-item]
     (lambda: optim.Muon([Tensor([1.0])]), "two axes or more"),

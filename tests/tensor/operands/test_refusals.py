@@ -136,6 +136,9 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: M.logaddexp(V), "cannot add the exponentials of: shapes"),
     (lambda: Tensor.arange(2**30).split(1), "into 1073741824 pieces"),
     (lambda: M.max_pool2d(4), "no window fits axis 0"),
+    (lambda: M.unflatten(1, None), "an axis becomes one axis or more"),
+    (lambda: M.unflatten(1, ()), "cannot unflatten axis 1 of shape (3, 4) into ()"),
+    (lambda: M.interpolate(()), "cannot interpolate shape (3, 4) to ()"),
     (lambda: M.conv2d(M), "and they have 2 and 2 axes"),
 ]
 AXES: list[tuple[Action, str]] = [
@@ -190,6 +193,11 @@ DTYPES: list[tuple[Action, str]] = [
     (lambda: Tensor(np.array([None, 1])), "numpy array of object"),
     (lambda: Tensor(np.array(["2020-01-01"], "M8[D]")), "array.astype('int64')"),
     (lambda: Tensor(np.zeros(2, [("a", int)])), "cannot make a tensor"),
+    (lambda: IMAGE.avg_pool2d(2, padding=2.5), "it must be an integer, a list or a tuple"),
+    (lambda: I.full_like(float("inf")), "int32 does not hold the number inf"),
+    (lambda: I.pad((1, 1), value=float("nan")), "cannot pad: int32 does not hold the number nan"),
+    (lambda: Tensor.full((2,), -129.0, "int8"), "it holds integers from -128 to 127"),
+    (lambda: Tensor.full((2,), 2.0**63, "int64"), "int64 does not hold the number"),
     (lambda: Tensor(2**64), "does not fit 64 bits"),
     (lambda: Tensor([-(2**63) - 1]), "does not fit 64 bits"),
     (lambda: Tensor([-1, 2**63]), "no 64-bit type holds both"),

@@ -37,18 +37,17 @@ class Optimizer:
     def __init__(
         self, params: Sequence[Tensor], lr: float, device: str | None = None, fused: bool = False
     ):
-        name, tensors = type(self).__name__, _unique(params)
-        rate = not_negative(lr, f"{name}: lr")
+        tensors, rate = _unique(params), not_negative(lr, "lr")
         self.params = [t for t in tensors if t.requires_grad is not False]
         self.buffers = [t for t in tensors if t.requires_grad is False]
         if not self.params:
             because = "it has no parameters: tensors whose requires_grad is not False"
             hint = "nn.state.get_parameters(model)"
-            raise OptimizerError(f"cannot make {name}", because, hint, where())
+            raise OptimizerError("cannot make an optimiser", because, hint, where())
         for param in self.params:
             param.requires_grad = True
         self.device = device or self.params[0].device
-        self.fused = flag(fused, f"{name}: fused")
+        self.fused = flag(fused, "fused")
         self.dtype = reduce(promote, [p.dtype for p in self.params], dtypes.float32)
         self.lr = Tensor([rate], device=self.device, dtype=self.dtype)
         sizes = [param.numel() for param in self.params]
@@ -302,6 +301,16 @@ def Muon(
     return optimizer
 
 
+def _past_share(value: float, name: str) -> float:
+    """Return a share of the past. Errors: OptimizerError unless it is from 0 up to 1: with 1 an
+    average never takes a gradient, and above it grows without end."""
+    share = not_negative(value, name)
+    if share >= 1:
+        hint = f"{name}=0.9"
+        raise OptimizerError(f"{name} = {share:g}", "it must be below 1", hint, where())
+    return share
+
+
 def norm(tensor: Tensor) -> Tensor:
     """Return the square root of the sum of squares."""
     return tensor.square().sum().sqrt()
@@ -333,7 +342,7 @@ class LAMB(Optimizer):
         fused: bool = False,
     ):
         super().__init__(params, lr, device, fused)
-        self.b1, self.b2 = not_negative(b1, "b1"), not_negative(b2, "b2")
+        self.b1, self.b2 = _past_share(b1, "b1"), _past_share(b2, "b2")
         self.eps, self.wd = eps, not_negative(weight_decay, "weight_decay")
         self.adam = flag(adam, "adam")
         # float64: in float32, 1 - b2_t would have three digits less at the first step.

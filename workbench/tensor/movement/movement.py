@@ -190,9 +190,15 @@ class Movement(Base):
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Self:
         """Return the tensor with axis `dim` split into axes of `sizes`; one may be -1.
 
-        Errors: ShapeError unless their product is the size of the axis.
+        Errors: ShapeError unless their product is the size of the axis, and for no sizes.
         """
         axis = one_axis(dim, self.ndim, "unflatten")
+        if sizes is None or not flat((sizes,)):
+            raise shape_error(
+                f"cannot unflatten axis {axis} of shape {self.shape} into {short(sizes)}",
+                "an axis becomes one axis or more, each with a size",
+                "sizes=(-1,)",
+            )
         split = with_inferred(flat((sizes,)), self.shape[axis : axis + 1], "unflatten")
         return self.reshape((*self.shape[:axis], *split, *self.shape[axis + 1 :]))
 

@@ -203,8 +203,8 @@ class Interpolation(Base):
         elements beside the middle (of two axes bilinear, of three trilinear); with `align_corners`
         positions are spread so that the first and the last elements keep their places.
         Dtypes: the tensor's; with "linear" integers are interpolated as floats and rounded.
-        Errors: ShapeError for more sizes than axes, an empty axis, or a size below 1; DTypeError
-        for another `mode`, or `align_corners` with one that is not "linear".
+        Errors: ShapeError for no sizes, or more than axes, an empty axis, or a size below 1;
+        DTypeError for another `mode`, or `align_corners` with one that is not "linear".
         """
         hint = 'mode="linear", which is bilinear for a size of two numbers'
         choice(mode, "interpolate: mode", _INTERPOLATIONS, hint)
@@ -217,7 +217,7 @@ class Interpolation(Base):
             )
         target = sizes((size,), "interpolate: size")
         first = self.ndim - len(target)
-        if first < 0 or 0 in target or 0 in self.shape[first:]:
+        if not target or first < 0 or 0 in target or 0 in self.shape[first:]:
             raise shape_error(
                 f"cannot interpolate shape {self.shape} to {short(size)}",
                 "it takes a size, 1 or more, for each of the last axes, none of them empty",

@@ -97,7 +97,7 @@ def one_or_many(value: Any, count: int, name: str) -> tuple[Any, ...]:
     """Return `count` times one number, or the numbers of a list."""
     if isinstance(value, int | np.integer):
         return (whole(value, name),) * count
-    return flat((listed(value, name),))
+    return flat((listed(value, name, "1", "an integer, a list or a tuple"),))
 
 
 def windows(value: UOp, each: Sequence[Window]) -> UOp:

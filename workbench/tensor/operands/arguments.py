@@ -152,8 +152,11 @@ def choice(value: Any, name: str, words: Sequence[str], hint: str = "") -> str:
     )
 
 
-def listed(items: Any, name: str, example: str = "(1, 1)") -> tuple[Any, ...]:
-    """Return the items of a list, tuple, 1-D array, or range of at most MOST_AXES items.
+def listed(
+    items: Any, name: str, example: str = "(1, 1)", kind: str = "a list or a tuple"
+) -> tuple[Any, ...]:
+    """Return the items of a list, tuple, 1-D array, or range of at most MOST_AXES items. `kind`,
+    for errors, has what else the caller takes.
 
     Errors: DTypeError for others: an iterable may be endless or unordered.
     """
@@ -163,7 +166,7 @@ def listed(items: Any, name: str, example: str = "(1, 1)") -> tuple[Any, ...]:
         return tuple(items.tolist())
     if isinstance(items, range) and len(items[: MOST_AXES + 1]) <= MOST_AXES:
         return tuple(items)
-    raise _another_kind(items, name, "a list or a tuple", example)
+    raise _another_kind(items, name, kind, example)
 
 
 def _another_kind(value: object, name: str, kind: str, example: str) -> Exception:

@@ -10,6 +10,7 @@ Sections: Promotion of operands to one dtype, and broadcasting to one shape; Var
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -39,9 +40,18 @@ def scalar_dtype(value: Const) -> DType:
 def constant(dtype: DType, value: Const, what: str) -> UOp:
     """Return the Python scalar `value` as `dtype`; a float is truncated to an integer type.
 
-    Errors: DTypeError for an int out of range of an integer type; `what` names the operation.
+    Errors: DTypeError for a number out of range of an integer type, or not finite; `what` names the
+    operation.
     """
-    if dtype.is_int and isinstance(value, int) and not dtype.min <= value <= dtype.max:
+    if dtype.is_int and isinstance(value, float):
+        # Compared as integers: as a float, the greatest int64 is 2**63.
+        if not (math.isfinite(value) and dtype.min <= int(value) <= dtype.max):
+            raise dtype_error(
+                f"cannot {what}: {dtype} does not hold the number {short(value)}",
+                f"it holds integers from {dtype.min} to {dtype.max}",
+                "dtypes.float32, which does",
+            )
+    elif dtype.is_int and not dtype.min <= value <= dtype.max:
         raise dtype_error(
             f"cannot {what}: {dtype} does not hold the number {short(value)}",
             f"it holds integers from {dtype.min} to {dtype.max}",

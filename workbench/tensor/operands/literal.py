@@ -72,7 +72,12 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
         data = []
     if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
         kind = scalar_dtype(data) if dtype is None else dtype
-        return constant(kind, data, "make a tensor")
+        # As in a list or an array, a float is converted as `cast` does.
+        return (
+            UOp.const(kind, data)
+            if isinstance(data, float)
+            else constant(kind, data, "make a tensor")
+        )
     if isinstance(data, _LISTS):
         return _on_device(_list_array(data, dtype), device)
     if isinstance(data, Variable | BoundVariable):
