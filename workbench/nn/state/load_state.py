@@ -175,8 +175,13 @@ def _check(targets: dict[str, Tensor], state_dict: dict[str, Tensor], strict: bo
     ]
     problems += [f"of another shape: {_listed(misshaped)}"] if misshaped else []
     if problems:
-        is_loadable = strict and not misshaped and not others
-        hint = "strict=False, to load what fits" if is_loadable else "a model of the same layers"
+        hint = (
+            "tensors or arrays as values"
+            if others
+            else "strict=False, to load what fits"
+            if strict and not misshaped
+            else "a model of the same layers"
+        )
         raise StateError(
             "the state dict does not fit the model", "; ".join(problems), hint, where()
         )
