@@ -92,7 +92,7 @@ def states(request: pytest.FixtureRequest) -> tuple[GroupHistory, list[State]]:
     history = history_of(linear, arrays_of(kernel), GPU, 1, frozenset())
     copies = Copies(history)
     machine = Machine(linear, arrays_of(kernel), GPU, frozenset(), watcher=copies)
-    machine.run(1, 1)
+    machine.run([1])
     assert len(copies.states) == len(history) > 5 and not history.cut
     return history, copies.states
 
