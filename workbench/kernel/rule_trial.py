@@ -28,6 +28,8 @@ from workbench.kernel.runnable import RunnableKernel
 K = TypeVar("K", bound=RunnableKernel)
 MOST_SHOWN = 5
 """Most places in the text of a trial at which a rule fired."""
+MOST_FIRED = 100
+"""Most such places of which a trial has the text: of a rule that is used everywhere, it is long."""
 MOST_VALUES = 3
 """Most values of such a place that have lines of their own there."""
 MOST_DIFFERENT = 40
@@ -62,15 +64,16 @@ class Firing:
 @dataclass(frozen=True, slots=True, repr=False)
 class RuleTrial(Printed, Generic[K]):
     """A rule tried on a kernel. `test` compares both sides on values; unless it has a
-    counterexample, `kernel` is the kernel with the rule, `fired` the places at which the rule
-    fired, `difference` the lines of the source that differ, and `check` compares the answer (None
-    if it did not fire). `error` is that of compiling or running the kernel with the rule ("": there
-    is none)."""
+    counterexample, `kernel` is the kernel with the rule, `fired` the first of the `count` places at
+    which the rule fired, `difference` the lines of the source that differ, and `check` compares the
+    answer (None if it did not fire). `error` is that of compiling or running the kernel with the
+    rule ("": there is none)."""
 
     rule: str
     test: RuleTest
     kernel: K | None = None
     fired: tuple[Firing, ...] = ()
+    count: int = 0
     difference: tuple[str, ...] = ()
     check: CheckResult | None = None
     error: str = ""
@@ -93,11 +96,11 @@ class RuleTrial(Printed, Generic[K]):
             return [*lines, self.error or "it was not applied"]
         if not self.fired:
             return [SILENT, *lines]
-        lines.append(f"it fired {plural(len(self.fired), 'time')} in this kernel")
+        lines.append(f"it fired {plural(self.count, 'time')} in this kernel")
         for firing in self.fired[:MOST_SHOWN]:
             lines += [f"  {line}" for line in str(firing).split("\n")]
-        if len(self.fired) > MOST_SHOWN:
-            lines.append(f"  and {len(self.fired) - MOST_SHOWN} more")
+        if self.count > MOST_SHOWN:
+            lines.append(f"  and {self.count - MOST_SHOWN} more")
         same = ["the source is the same"]
         lines += [f"  {line}" for line in self.difference[:MOST_DIFFERENT]] or same
         if len(self.difference) > MOST_DIFFERENT:
@@ -159,20 +162,21 @@ def applied(
     Errors: CompileError for a rule that undoes another one, or that the device cannot follow.
     """
     rule, changed = typed_rule(trial.rule), kernel.without(trial.rule)
-    fired = tuple(
-        _firing(record.name, match.before, match.after)
-        for record in changed.observed(device)
-        for match in record.matches
-        if match.rule is rule
-    )
-    difference = None
+    # First for its own device: a rule without end has an error there, and as many matches as a
+    # rewrite may have.
+    difference = _changes(kernel, changed, device)
     for writer, language in languages:
         with suppress(CompileError):  # what is for one device alone cannot be written for others
             difference = _changes(kernel, changed, writer, language)
             break
-    if difference is None:
-        difference = _changes(kernel, changed, device)
-    return replace(trial, kernel=changed, fired=fired, difference=difference)
+    matches = [
+        (record.name, match)
+        for record in changed.observed(device)
+        for match in record.matches
+        if match.rule is rule
+    ]
+    fired = tuple(_firing(name, m.before, m.after) for name, m in matches[:MOST_FIRED])
+    return replace(trial, kernel=changed, fired=fired, count=len(matches), difference=difference)
 
 
 def _firing(pass_name: str, before: UOp, after: UOp) -> Firing:

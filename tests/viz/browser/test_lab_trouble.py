@@ -226,9 +226,14 @@ def test_an_interrupt_ends_what_the_page_asked_for(notebook: Notebook) -> None:
     assert notebook.python("6 * 7") == "42"
 
 
+NAMES = """cells => cells.map(cell => [...cell.childNodes].filter(
+  node => !node.classList?.contains("wb-mark")).map(node => node.textContent).join(""))"""
+"""The texts of names without the marks of times, which depend on the machine's other work."""
+
+
 def names(wb: Any) -> list[str]:
     """Return the names of the variants, read at one time, in view or scrolled away."""
-    cells: list[str] = wb.locator(".wb-results .wb-name").all_text_contents()
+    cells: list[str] = wb.locator(".wb-results .wb-name").evaluate_all(NAMES)
     return [text.removeprefix("\N{BLACK DIAMOND}").strip() for text in cells]
 
 
