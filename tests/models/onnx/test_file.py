@@ -143,6 +143,10 @@ def test_bytes_of_another_kind_are_refused() -> None:
 
 def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
     refused(str(tmp_path / "m.onnx"), "No such file")
+    (tmp_path / "model.onnx").write_bytes(b"")
+    with pytest.raises(ModelError) as error:
+        load_model(str(tmp_path / "modl.onnx"))
+    assert error.value.hint == repr(str(tmp_path / "model.onnx"))
 
 
 def test_a_loop_that_does_not_end_is_refused() -> None:

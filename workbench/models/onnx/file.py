@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -107,20 +108,29 @@ def read(source: Any) -> ModelFile:
         try:
             source = path.read_bytes()
         except OSError as error:
-            raise ModelError(f"cannot read {str(path)!r}", str(error)) from None
+            because = f"{error.strerror or error} in {folder.absolute()}"
+            raise ModelError(f"cannot read {str(path)!r}", because, _found(folder, name)) from None
     if isinstance(source, bytes):
         model = onnx.ModelProto()
         try:
             model.ParseFromString(source)
         except Exception as error:  # protobuf's classes of errors differ by its implementation
             because = f"it is not a model of ONNX: {error}"
-            raise ModelError(f"cannot read {name}", because) from None
+            hint = "a file that torch.onnx.export has written"
+            raise ModelError(f"cannot read {name}", because, hint) from None
         source = model
     elif not isinstance(source, onnx.ModelProto):
         raise ModelError(f"cannot read {kind_of(source)} as an ONNX model")
     if not source.HasField("graph"):
         raise ModelError(f"cannot read {name}", "it has no graph")
     return _Reader(name, folder, source).model_file()
+
+
+def _found(folder: Path, name: str) -> str:
+    """Return the models of a folder, those of a name like `name` alone if there are any."""
+    names = sorted(each.name for each in folder.glob("*.onnx"))
+    near = get_close_matches(name, names) or names[:3]
+    return " or ".join(repr(str(folder / each)) for each in near) or "the whole path of the file"
 
 
 def package() -> Any:

@@ -44,6 +44,9 @@ def test_a_rule_is_searched_read_and_stepped_through(
         everyone = page.locator(".wb-rules-row").count()
         assert everyone == len(record["panels"]["rules"]["data"]) > 100
         page.keyboard.press("/")
+        page.keyboard.type("another search")
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")  # begins a search anew
         page.keyboard.type("low k bits negative")  # words of its sentence
         assert page.locator(".wb-rules-row").count() == 1
         page.keyboard.press("Enter")

@@ -142,7 +142,10 @@ export function answerKey(app, root, board, layouts, event) {
   if (target.closest("input, textarea, select, [contenteditable]")) return false;
   if (tourKey(app, key)) return true;
   const panes = [board, ...board.answering(target)];
-  if (panes.some(({ keys }) => keys?.[key] && keys[key](event) !== false)) return true;
+  if (panes.some(({ keys }) => keys?.[key] && keys[key](event) !== false)) {
+    if (key === "/") selectField(root);
+    return true;
+  }
   if (walk(target, key)) return true;
   const other = /^\d$/.test(key) ? tabbed(layouts)[Number(key)] : null;
   if (other) return (goToLayout(app, root, board, other.name, target), true);
@@ -153,6 +156,14 @@ export function answerKey(app, root, board, layouts, event) {
   if (LETTERS.includes(key) && isAcross(target)) return (board.focus(), true);
   // letters act only inside the widget; Enter and space press buttons by themselves
   return key === "/" || key === "f";
+}
+
+/** Select what the search field that has the focus holds: typing begins another search.
+ * @param {HTMLElement} root */
+function selectField(root) {
+  const tree = root.getRootNode();
+  const field = tree instanceof Document || tree instanceof ShadowRoot ? tree.activeElement : null;
+  if (field instanceof HTMLInputElement) field.select();
 }
 
 /** Show a layout; keys that walk lists walk its own from then on.
