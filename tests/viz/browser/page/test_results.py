@@ -321,6 +321,7 @@ def test_times_of_other_runs_are_marked_and_timed_again_together(
         page.click("[data-key=time-stale]")
         asked = page.evaluate("sent.find((m) => m.do === 'measure')")
         assert asked["variants"] == [page_record["variants"].index(plain), place]
+    del page_record["kernels"][1:]  # with which a baseline compares
     own = {"name": "numpy", "timing": timing(1e-3, 0.01) | {"run": "c"}, "error": None}
     page_record["baselines"] = [own]
     auto["timing"] = timing(1e-4, spread=0.0)
@@ -328,6 +329,19 @@ def test_times_of_other_runs_are_marked_and_timed_again_together(
         page.click("[data-key=time-stale]")
         asked = page.evaluate("sent.find((m) => m.do === 'baseline')")
         assert asked["variants"] == [page_record["variants"].index(plain), place]
+
+
+def test_a_baseline_of_several_kernels_is_compared_with_none(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    page_record = json.loads(json.dumps(record))
+    count = len(page_record["kernels"])
+    own = {"name": "torch", "timing": timing(1e-3, 0.01), "error": None}
+    page_record["baselines"] = [own]
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        text = " ".join(page.inner_text(".wb-baseline").split())
+        assert count > 1 and text == f"torch 1.00 ms ± 1.0% all {count} kernels"
+        assert "torch" not in page.inner_text(".wb-speed")
 
 
 def test_every_time_has_its_spread_with_cold_caches_too(

@@ -337,7 +337,10 @@ function speedLine(app) {
     class: "wb-quiet",
     title: apart ? "timed separately: the machine may have been slower or faster" : null,
   }, apart ? `${APART}→` : "→");
-  const others = realTimes(app.record.baselines).map(({ name, timing }) => speed(name, timing));
+  const count = app.record.kernels.length; // a baseline computes what all of them do
+  const others = count > 1
+    ? []
+    : realTimes(app.record.baselines).map(({ name, timing }) => speed(name, timing));
   const el = h("div", { class: "wb-speed" });
   parts.forEach((part, i) => el.append(i ? arrow : "", part));
   others.forEach((part) => el.append(h("span", { class: "wb-quiet" }, "·"), part));

@@ -20,6 +20,7 @@ import {
 } from "../../app/timing.js";
 import { h, recordText } from "../../base/elements.js";
 import { secondsText, three } from "../../base/text.js";
+import { kernelWork, workTotal } from "../../record/kernels.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { TimingRow, VariantRow } from "../../record.d.ts" */
@@ -196,6 +197,32 @@ function speedUp(app, timing, other) {
 
 // Baselines: the user's own functions among the results, timed in turns with the pinned variant.
 
+/** Whether a baseline computes what several kernels do together: none of them compares with it.
+ * @param {App} app */
+const isOfAll = ({ record }) => record.kernels.length > 1;
+
+/** The time of a baseline beside the sum of ours, and no ratio to one of the kernels.
+ * @param {App} app
+ * @param {TimingRow} timing */
+function togetherCells(app, timing) {
+  const work = kernelWork(app.record);
+  return h(
+    "span",
+    { class: "wb-times" },
+    h(
+      "span",
+      { class: isBusy(timing) ? "wb-figure wb-stale" : "wb-figure", title: timingText(timing) },
+      secondsText(timing.median_s),
+    ),
+    h("span", { class: "wb-figure wb-quiet wb-spread", "data-term": "±" }, spreadText(timing)),
+    h(
+      "span",
+      { class: "wb-quiet wb-clip", title: `ours together: ${workTotal(work)}` },
+      `all ${app.record.kernels.length} kernels`,
+    ),
+  );
+}
+
 /** @param {App} app */
 export function baselineRows(app) {
   const rows = app.record.baselines.map((b) =>
@@ -213,6 +240,8 @@ export function baselineRows(app) {
       ),
       b.error
         ? recordText(String(b.error), "wb-bad wb-said wb-clip")
+        : b.timing && isOfAll(app)
+        ? togetherCells(app, b.timing)
         : timeCells(app, b.timing, b.timing?.emulator),
     )
   );
@@ -282,7 +311,7 @@ export function staleLine(app) {
   const busy = ofKernel.filter((i) => timesHere(app, i).some(isBusy));
   const stale = ofKernel.filter((i) => apart.includes(i) || busy.includes(i));
   // edited code, other devices and cold caches are left to a process that has no baselines
-  const hasBaselines = !app.view.cold && app.record.baselines.length > 0 &&
+  const hasBaselines = !app.view.cold && app.record.baselines.length > 0 && !isOfAll(app) &&
     ofKernel.every((i) =>
       !variants[i].edited && timesHere(app, i).every((row) => row === variants[i].timing)
     );
