@@ -11,8 +11,9 @@ import { isOfOtherDevice } from "./variants.js";
 
 /** The cost of a kernel with the default opts: seconds, null if no time is known, and whether they
  * were measured; the newest time, as its variant (`name`) has it, also one that a busy machine
- * disturbed; its share of the seconds of all, and whether some of these are only predicted while
- * others were measured; bytes, operations, and its share of the peak, null if it is not known.
+ * disturbed; its share of the newest times of all, and whether some of these are disturbed, or only
+ * predicted while others were measured; bytes, operations, and its share of the peak, null if it is
+ * not known.
  * @typedef {{
  *   seconds: number | null, isMeasured: boolean, newest: number | null, mark: TimeMark,
  *   name: string, share: number | null, isMixed: boolean, bytes: number, operations: number,
@@ -41,13 +42,13 @@ export function kernelWork(record) {
     const peak = (timing ?? variants[runs[k].like]?.timing)?.share?.fraction ?? null;
     return { seconds, isMeasured, newest, mark, name, bytes, operations: flops, peak };
   });
-  const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? NaN), 0); // NaN: one is unknown
-  const count = rows.filter(({ isMeasured }) => isMeasured).length;
-  const isMixed = count > 0 && count < rows.length;
+  const all = rows.reduce((sum, { newest }) => sum + (newest ?? NaN), 0); // NaN: one is unknown
+  const count = rows.filter(({ mark }) => mark !== "predicted").length;
+  const isMixed = rows.some(({ mark }) => mark === "busy") || count > 0 && count < rows.length;
   return rows.map((row) => ({
     ...row,
     isMixed,
-    share: all && row.seconds !== null ? row.seconds / all : null,
+    share: all && row.newest !== null ? row.newest / all : null,
   }));
 }
 
@@ -153,8 +154,8 @@ export const workTime = ({ newest, mark }) =>
 /** @type {Record<TimeMark, string>} */
 const SIGNS = { "": "", busy: "", predicted: "~", earlier: "*", uncertain: "" };
 
-/** "12%", of the time of all kernels; "~12%" while some of these are timed, and others predicted; ""
- * where it is unknown.
+/** "12%", of the time of all kernels; "~12%" while some of these are disturbed or predicted, and
+ * others timed; "" where it is unknown.
  * @param {Work} work */
 export const workShare = ({ share, isMixed }) =>
   share === null ? "" : share < 0.01 ? "<1%" : `${isMixed ? "~" : ""}${Math.round(share * 100)}%`;

@@ -33,6 +33,9 @@ export function estimateParts(app, { cost, timing, name }) {
   ];
 }
 
+const LATENCY =
+  " A group that waits takes its part of the others meanwhile: latency is the limit only where it is clearly longer.";
+
 /** The traffic of each level of memory, and the time that it alone would take.
  * @param {KernelRow} kernel
  * @param {CostRow} cost */
@@ -56,7 +59,9 @@ function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads, of }
     h(
       "p",
       { class: "wb-quiet" },
-      "The prediction is the slowest part, a share of the others, and the launch.",
+      `The prediction is the slowest part, a share of the others, and the launch.${
+        "latency" in seconds ? LATENCY : ""
+      }`,
     ),
   );
 }
