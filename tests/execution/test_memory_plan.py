@@ -13,7 +13,7 @@ from tests.support import count
 from workbench import Context, Tensor, TinyJit
 from workbench.backends.device import Device
 from workbench.execution import realize
-from workbench.execution.memory_plan import MemoryPlan, plan_memory
+from workbench.execution.memory_plan import MemoryPlan, plan_memory, values_at_hand
 from workbench.execution.realize import planned, run_item
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import ScheduleItem
@@ -202,3 +202,13 @@ def test_values_on_the_way_of_a_replay_share_a_block() -> None:
             used.append(pool.used_bytes - before)
             del replayed
     assert used[1] - used[0] == 2 * x.nbytes(), "two values at a time, and not four"
+
+
+def test_what_empty_memory_holds_is_no_value() -> None:
+    """Labels that are only inspected may be anything: they were refused once the memory was
+    there."""
+    labels = Tensor.empty(8, dtype="int32")
+    labels.numpy()
+    assert values_at_hand(labels.uop) is None
+    written = Tensor.empty(2, dtype="int32").assign(Tensor([1, 2], dtype="int32")).realize()
+    assert values_at_hand(written.uop) is not None

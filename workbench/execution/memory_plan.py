@@ -34,7 +34,7 @@ from workbench.execution.buffers import (
 from workbench.execution.capture import is_capturing, note_to_others
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.meaning.sampled import interpret_needed
-from workbench.ir.node.construct import constant_of, is_known
+from workbench.ir.node.construct import constant_of, is_empty, is_known
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
@@ -483,7 +483,7 @@ def values_at_hand(node: UOp) -> Array | None:
     if is_capturing() or most > _MOST or base(result).op not in (Ops.CONST, Ops.BUFFER):
         return None
     buffers = [n for n in result.toposort() if n.op is Ops.BUFFER]
-    if any(is_overwritten(n) or allocated(n) is None for n in buffers):
+    if any(is_overwritten(n) or is_empty(n) or allocated(n) is None for n in buffers):
         return None
     memory = {n: read(n).reshape(n.shape) for n in buffers}
     (plain,) = without_detach([node.substitute({under: result})])

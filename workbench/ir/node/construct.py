@@ -33,6 +33,20 @@ def buffer(dtype: DType, uid: int | str, device: str, shape: Shape) -> UOp:
     return UOp(Ops.BUFFER, dtype, (), (uid, device, shape))
 
 
+def empty(dtype: DType, number: int, device: str, shape: Shape) -> UOp:
+    """Return a BUFFER whose values are whatever its memory holds, until another version of it is
+    written."""
+    return buffer(dtype, f"{_EMPTY}{number}", device, shape)
+
+
+def is_empty(node: UOp) -> bool:
+    """Whether a BUFFER is one of `empty`."""
+    return str(node.arg[0]).startswith(_EMPTY)
+
+
+_EMPTY = "empty"
+
+
 def param(dtype: DType, slot: int, length: int) -> UOp:
     """Return argument `slot` of a kernel, which has `length` elements."""
     return UOp(Ops.PARAM, dtype, (), (slot, length))

@@ -205,7 +205,7 @@ class Creation(Base):
         place = canonical(Device.DEFAULT if device is None else device)
         if is_file(place):
             return cls._on(new_file(place, kind, size), place)._leaf_if(requires_grad)
-        memory = construct.buffer(kind, f"empty{next(_uids)}", place, size)
+        memory = construct.empty(kind, next(_uids), place, size)
         tensor = cls._of_value(memory)
         tensor._device = place
         return tensor._leaf_if(requires_grad)

@@ -430,7 +430,7 @@ def _ping(session: LiveRecord, have: int | None) -> WholeRecord:
 # only there its handler is replaced.
 
 INTERRUPTED = "stopped, because Python was interrupted; what is known by now stays"
-RETRY_S = 0.5
+RETRY_S = 0.05
 """Seconds until Jupyter's handler is looked at again while a cell runs."""
 
 
