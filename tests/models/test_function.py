@@ -25,6 +25,11 @@ def softmax(scores: Any, temperature: float) -> Any:
     return weights / np.sum(weights, axis=-1, keepdims=True)
 
 
+def softmax_by_methods(x: Any) -> Any:
+    weights = np.exp(x - x.max(-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
 def layer(x: Any, weight: Any) -> Any:
     return np.maximum(np.dot(x, weight), 0)
 
@@ -45,6 +50,14 @@ def test_numpy_code_becomes_kernels() -> None:
     (result,) = ex.kernels[-1].run("LLVM")
     np.testing.assert_allclose(result, softmax(A, 2.0), rtol=1e-5)
     assert "np.exp" not in str(ex.kernels[0].ast)
+
+
+def test_methods_of_arrays_are_numpys() -> None:
+    ex = explore(softmax_by_methods, A)
+    assert len(ex.kernels) == 1
+    np.testing.assert_allclose(ex.run()[0], softmax_by_methods(A), rtol=1e-5)
+    line = explore(lambda x: x - x.mean(), A).plan
+    assert "mean" in str(line)
 
 
 def test_inputs_have_the_names_of_the_parameters() -> None:
@@ -89,7 +102,7 @@ def branch(x: Any) -> Any:
         (lambda x: np.nonzero(x), (A,), "np.nonzero needs the values of a Tensor"),
         (lambda x: np.where(x > 0), (A,), "np.where(condition) needs the values"),
         (lambda x: np.allclose(x, x), (A,), "which code may branch on"),
-        (lambda x: np.array(x), (A,), "a Tensor is computed in the function"),
+        (lambda x: np.array(x), (A,), "an array of numpy is made of a Tensor in the function"),
         (lambda x: float(np.sum(x)), (A,), "a Tensor is computed in the function"),
         (lambda x: np.linalg.inv(x), (A[:, :3],), "LAPACK computes it"),
         (computed, (A,), "a Tensor is computed in computed"),

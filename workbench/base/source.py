@@ -191,6 +191,11 @@ def user_line() -> SourceLine | None:
     return _line(name, frame.f_lineno, _cell(name) if _kind(name) == _CELL else None)
 
 
+def is_users_call() -> bool:
+    """Whether code outside this package calls the function that asks."""
+    return not sys._getframe(2).f_code.co_filename.startswith(_PACKAGE)
+
+
 MOST_FRAMES = 200
 """The maximal number of frames that are searched for the user's frames."""
 MOST_CALLS = 16

@@ -16,7 +16,9 @@ import numpy as np
 
 from workbench.base.context import Context
 from workbench.base.errors import ModelError, kind_of
+from workbench.models.numpy_array import NumpyTensor
 from workbench.models.torch.values import from_torch
+from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.lazily import computing_nothing
 from workbench.tensor.tensor import Tensor
 
@@ -38,7 +40,9 @@ def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> Fun
     """
     name = name_of(function)
     inputs = _bound(function, name, arguments)
-    tensors = {key: over_tensors(value) for key, value in inputs.items()}
+    # What TinyJit wraps is written for Tensors.
+    kind = Tensor if isinstance(function, TinyJit) else NumpyTensor
+    tensors = {key: over_tensors(value, kind) for key, value in inputs.items()}
     with computing_nothing(name), Context(JIT=0):
         result = function(*tensors.values())
     outputs = list(_outputs(result, "", name, result))
@@ -55,17 +59,18 @@ def name_of(function: Callable[..., Any]) -> str:
     return name if name.isidentifier() else "the function"
 
 
-def over_tensors(value: Any) -> Any:
-    """Return an argument with Tensors in place of arrays of numpy and PyTorch."""
+def over_tensors(value: Any, of_array: type[Tensor] = NumpyTensor) -> Any:
+    """Return an argument with Tensors in place of arrays: `of_array` for those of numpy, whose
+    meaning they keep, and Tensors for those of PyTorch."""
     if isinstance(value, np.ndarray):
-        return Tensor(value)
+        return of_array(value)
     torch: Any = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return from_torch(value)
     if type(value) in (list, tuple):
-        return type(value)(over_tensors(part) for part in value)
+        return type(value)(over_tensors(part, of_array) for part in value)
     if type(value) is dict:
-        return {key: over_tensors(part) for key, part in value.items()}
+        return {key: over_tensors(part, of_array) for key, part in value.items()}
     return value
 
 

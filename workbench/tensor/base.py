@@ -276,8 +276,8 @@ class Base(Methods):
         Errors: DTypeError for an operand that is no tensor, scalar, array or Variable, and for an
         int out of range of the dtype.
         """
-        if isinstance(operand, type(self)):
-            return operand
+        if isinstance(operand, Base):
+            return operand  # type: ignore[return-value]  # of this class, or of one beside it
         operand = python_scalar(operand)
         if isinstance(operand, bool | int | float):
             dtype = weak_dtype(self.dtype, scalar_dtype(operand))

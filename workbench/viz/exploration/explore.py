@@ -45,7 +45,8 @@ def explore(
     """Return the Exploration of tensors: the kernels that would compute them, and why. Or that of
     a `source` from outside with its inputs, `explore(module, x)`: of the kernels of a
     torch.nn.Module, an exported program, an ONNX model, or a Model that `load_model` returned; or
-    of a Python function over arrays, `explore(f, a, b)`, which runs once over Tensors of them.
+    of a Python function over arrays, `explore(f, a, b)`, which runs once over Tensors of them. To
+    its code arrays of numpy have numpy's meaning (`x.std()`, `x.size`), and Tensors have their own.
 
     It computes nothing. As the last line of a notebook cell it is the workbench. `show` names one
     pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory", "gpu",

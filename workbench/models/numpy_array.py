@@ -1,0 +1,455 @@
+"""`NumpyTensor`: what a function over numpy's arrays gets, a Tensor with the meaning of an array.
+
+Some names mean one thing on `np.ndarray` and another on a Tensor: `x.std()` divides by n or by
+n - 1, `x.size` is a number or a method, `x / 2` of integers is float64 or float32. The user's code,
+which was written for arrays, gets numpy's meaning: a table names the function or ufunc of numpy for
+each method and operator, and these have rows over Tensors (`tensor/numpy/`). Code of this package,
+such as those rows and the layers of `nn`, gets a Tensor's meaning. So each of these names looks
+which code reads it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from inspect import signature
+from typing import Any, cast
+
+import numpy as np
+
+from workbench.base.errors import DTypeError, short
+from workbench.base.source import is_users_call
+from workbench.tensor.lazily import refuse_to_compute
+from workbench.tensor.numpy.dispatch import apply_function, apply_ufunc
+from workbench.tensor.numpy.functions.reasons import MEMORY, TEXT, WRITES
+from workbench.tensor.numpy.functions.table import name_of
+from workbench.tensor.numpy.promotion import kind_of_dtype
+from workbench.tensor.numpy.ufuncs import call
+from workbench.tensor.operands.arguments import dtype_error
+from workbench.tensor.tensor import Tensor
+from workbench.tensor.variable_operators import changed, tensors
+
+Method = Callable[..., Any]
+
+METHODS: tuple[str, ...] = (
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "copy"),
+    *("cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel"),
+    *("repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace"),
+    "var",
+)
+"""Methods of an array that are the function of numpy of that name, with the array as its first
+argument."""
+
+OPERATORS: dict[str, str] = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "divmod": "divmod",
+    "pow": "power",
+    "matmul": "matmul",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}
+"""The ufunc of each operator; with an array on the right, and in place, it is the same."""
+COMPARISONS: dict[str, str] = {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}
+SIGNS: dict[str, str] = {
+    "neg": "negative",
+    "pos": "positive",
+    "abs": "absolute",
+    "invert": "invert",
+}
+
+REASONS: dict[str, str] = {
+    **dict.fromkeys(
+        ("base", "byteswap", "ctypes", "data", "flags", "getfield", "setfield"), MEMORY
+    ),
+    **dict.fromkeys(("setflags", "strides"), MEMORY),
+    **dict.fromkeys(("dump", "dumps", "tobytes", "tofile"), TEXT),
+    **dict.fromkeys(("partition", "put", "resize"), WRITES),
+}
+"""Why a method or an attribute of an array is refused."""
+
+AS_OF_A_TENSOR = ("device", "item", "ndim", "shape", "to_device", "tolist")
+"""Names that mean on a Tensor what they mean on an array; what needs values says so."""
+
+VIEWS = frozenset(
+    {
+        *("reshape", "ravel", "transpose", "permute_dims", "matrix_transpose", "swapaxes"),
+        *("linalg.matrix_transpose", "moveaxis", "rollaxis", "expand_dims", "squeeze", "flip"),
+        *("fliplr", "flipud", "rot90", "broadcast_to", "broadcast_arrays", "atleast_1d"),
+        *("atleast_2d", "atleast_3d", "asarray", "asanyarray", "ascontiguousarray", "require"),
+        *("asfortranarray", "real", "real_if_close", "split", "array_split", "hsplit", "vsplit"),
+        *("dsplit", "unstack", "diagonal", "linalg.diagonal"),
+        "lib.stride_tricks.sliding_window_view",
+    }
+)
+"""Functions of numpy whose result shares the memory of its argument: writes to one are seen in the
+other. Results of all others have memory of their own."""
+
+
+def _name_caller(function: Method, name: str) -> Method:
+    """Give a function its name, also in frames: those of operations are named on the page."""
+    function.__code__ = function.__code__.replace(co_name=name)
+    function.__name__ = name
+    return function
+
+
+def _by_caller(name: str, of_array: Method, shown: str = "") -> Method:
+    """Return the method `name`: `of_array` to the user's code, a Tensor's to this package."""
+    of_tensor: Any = getattr(Tensor, name, None)
+
+    def method(self: NumpyTensor, *args: Any, **named: Any) -> Any:
+        if of_tensor is None or is_users_call():
+            return of_array(self, *args, **named)
+        return of_tensor.__get__(self, type(self))(*args, **named)
+
+    return _name_caller(method, shown or name)
+
+
+def _attribute(name: str, of_array: Callable[[Any], Any]) -> property:
+    """Return the attribute `name`, or what is a method of a Tensor, as `_by_caller` does."""
+    of_tensor: Any = getattr(Tensor, name, None)
+
+    def value(self: NumpyTensor) -> Any:
+        if of_tensor is None or is_users_call():
+            return of_array(self)
+        return of_tensor.__get__(self, type(self))
+
+    return property(_name_caller(value, name))
+
+
+# methods that are no function of numpy, or one with other arguments
+
+
+def _astype(x: NumpyTensor, dtype: Any, order: str = "K", casting: Any = "unsafe",
+            subok: bool = True, copy: bool = True) -> NumpyTensor:  # fmt: skip
+    kind = kind_of_dtype(dtype)
+    if not np.can_cast(x.dtype.numpy, kind.numpy, casting):
+        raise dtype_error(
+            f"cannot cast {x.dtype} to {kind}", f"casting={casting!r}", 'casting="unsafe"'
+        )
+    result = x.cast(kind)
+    return _own(result, [x]) if copy else result  # type: ignore[no-any-return]
+
+
+def _compress(x: NumpyTensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    return np.compress(condition, x, axis, out)  # type: ignore[arg-type]
+
+
+def _conjugate(x: NumpyTensor) -> NumpyTensor:
+    return x
+
+
+def _fill(x: NumpyTensor, value: Any) -> None:
+    if not x.ndim:
+        raise dtype_error(
+            "x.fill of no axes is not computed",
+            "numpy fills an array of one element, and leaves a number as it is",
+            "x = np.full_like(x, value)",
+        )
+    Tensor.__setitem__(x, ..., value)
+
+
+def _flatten(x: NumpyTensor, order: Any = "C") -> Any:
+    return _own(cast(Any, np.ravel(x, order)), [x])  # type: ignore[arg-type]
+
+
+def _reshape(x: NumpyTensor, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
+    sizes = shape[0] if len(shape) == 1 else shape
+    result: Any = np.reshape(x, sizes, order=order)  # type: ignore[call-overload]
+    return _own(result, [x]) if copy else result
+
+
+def _sort(x: NumpyTensor, axis: int = -1, kind: Any = None, order: Any = None, *,
+          stable: Any = None) -> None:  # fmt: skip
+    result: Any = np.sort(x, axis, kind, order, stable=stable)  # type: ignore[call-overload]
+    x.assign(result)
+
+
+def _transpose(x: NumpyTensor, *axes: Any) -> Any:
+    order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+    return np.transpose(x, order)  # type: ignore[arg-type]
+
+
+def _view(x: NumpyTensor, dtype: Any = None, type: Any = None) -> Any:
+    if dtype is None and type is None:
+        return x.reshape(x.shape)
+    if type is not None or not isinstance(dtype, str | np.dtype | builtin_type):
+        raise dtype_error(
+            f"x.view({short(type or dtype)}) is not computed",
+            "a view has another dtype, and x stands for an array of numpy",
+            "x.reshape(..) for another shape, x.view(np.int32) for the bits as integers",
+        )
+    return x.bitcast(kind_of_dtype(dtype))
+
+
+builtin_type: type = type
+
+ADAPTED: dict[str, Method] = {
+    "astype": _astype,
+    "compress": _compress,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
+    "fill": _fill,
+    "flatten": _flatten,
+    "reshape": _reshape,
+    "sort": _sort,
+    "transpose": _transpose,
+    "view": _view,
+}
+"""Methods of an array with arguments of their own."""
+
+ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+    "T": lambda x: np.transpose(x),
+    "dtype": lambda x: x.dtype.numpy if x.dtype.in_numpy else x.dtype,
+    "flat": lambda x: np.ravel(x),
+    "imag": lambda x: np.imag(x),
+    "itemsize": lambda x: x.dtype.itemsize,
+    "mT": lambda x: np.matrix_transpose(x),
+    "nbytes": lambda x: x.numel() * x.dtype.itemsize,
+    "real": lambda x: np.real(x),
+    "size": lambda x: x.numel(),
+}
+
+
+_NO_ARRAY = (
+    "an array has values; leave np.asarray(x) and np.array(x) out where x is an array, write "
+    "x.astype(..) for a dtype, np.stack([x, y]) for one of several, np.zeros_like(x) to write into"
+)
+
+
+class NumpyTensor(Tensor):
+    """A Tensor that is an array of numpy to the user's code. Results are NumpyTensors, too.
+
+    Errors: DTypeError for arguments that numpy's method does not have, and, where nothing is
+    computed, for what needs values.
+    """
+
+    __slots__ = ()
+
+    __hash__ = Tensor.__hash__
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """Return what a ufunc makes of arrays; with `out=`, also of `x += y`, write it there."""
+        out = keywords.pop("out", None)
+        if method == "__call__":
+            result = call(ufunc.__name__, *inputs, **keywords)
+        else:
+            result = apply_ufunc(ufunc, method, inputs, keywords)
+        result = _own(result, inputs)
+        return result if out is None else _written(ufunc.__name__, out, result, inputs)
+
+    def __array_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Return what a function of numpy makes of arrays."""
+        result = apply_function(self, func, args, kwargs)
+        if name_of(func) in VIEWS:
+            return changed(result, _as_array)
+        return _own(result, [*args, *kwargs.values()])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        refuse_to_compute("an array of numpy is made of a Tensor", _NO_ARRAY)
+        return super().__array__(dtype, copy)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return the elements that `index` names, as numpy does: an integer beside an index array
+        is one, too, and an element has memory of its own."""
+        if not is_users_call():
+            return super().__getitem__(index)
+        part = super().__getitem__(_index(index))
+        entries = index if isinstance(index, tuple) else (index,)
+        is_element = not part.ndim and not any(entry is Ellipsis for entry in entries)
+        return part._with(part.uop) if is_element else part
+
+    def __setitem__(self, index: Any, x: Any) -> None:
+        super().__setitem__(_index(index) if is_users_call() else index, x)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not is_users_call():
+            return super().__iter__()
+        parts = [super(NumpyTensor, self).__getitem__(i) for i in range(len(self))]
+        return iter(parts if self.ndim > 1 else [part._with(part.uop) for part in parts])
+
+    def __contains__(self, value: object) -> bool:
+        return bool(np.any(np.equal(self, value)))  # type: ignore[call-overload]
+
+    def __index__(self) -> int:
+        refuse_to_compute("a Tensor's value is used as an index or a size")
+        return int(self.item())
+
+
+# --------------------------------------------------------------------------------------------------
+# What numpy's functions return and write.
+
+
+def _as_array(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor) and not isinstance(leaf, NumpyTensor):
+        return NumpyTensor(leaf)
+    return leaf
+
+
+def _own(result: Any, arguments: Any) -> Any:
+    """Return a result of NumpyTensors that share no memory with the arguments."""
+    operands = list(tensors(list(arguments)))
+    memories = [x._memory for x in operands if x._memory is not None]
+
+    def separate(leaf: Any) -> Any:
+        leaf = _as_array(leaf)
+        if not isinstance(leaf, Tensor):
+            return leaf
+        is_shared = any(leaf is x for x in operands) or any(leaf._memory is m for m in memories)
+        return leaf._with(leaf.uop) if is_shared else leaf
+
+    return changed(result, separate)
+
+
+def _written(name: str, out: tuple[Any, ...], result: Any, inputs: Any) -> Any:
+    """Write results to the arrays of `out=`, and return these. An array of numpy itself, which
+    holds no expression, is left as it is: `total += x` binds `total` to the sum."""
+    results = result if isinstance(result, tuple) else (result,)
+    returned = []
+    for place, value in zip(out, results, strict=True):
+        if place is None:
+            returned.append(value)
+            continue
+        is_tensor = isinstance(place, NumpyTensor)
+        if not is_tensor and not (isinstance(place, np.ndarray) and place is inputs[0]):
+            raise dtype_error(
+                f"np.{name}: out= is {short(place)}",
+                "an array of numpy's holds no expression",
+                f"y = np.{name}(..) without it",
+            )
+        kind = place.dtype if is_tensor else kind_of_dtype(place.dtype)
+        if not np.can_cast(value.dtype.numpy, kind.numpy, "same_kind"):
+            raise dtype_error(
+                f"np.{name}: cannot write {value.dtype} to an array of {kind}",
+                "numpy casts within a kind alone: floats to floats, not to integers",
+                f"x = np.{name}(x, ..), or x.astype({str(value.dtype)!r}) first",
+            )
+        value = value.cast(kind)
+        if not is_tensor and value.shape != place.shape:
+            value = value.expand(place.shape)
+        returned.append(place.assign(value) if is_tensor else value)
+    return returned[0] if len(returned) == 1 else tuple(returned)
+
+
+def _index(index: Any) -> Any:
+    """Return an index in which integers beside index arrays are index arrays, as in numpy. Errors:
+    DTypeError for a slice that ends at a Tensor's value."""
+    entries = index if isinstance(index, tuple) else (index,)
+    is_advanced = any(
+        isinstance(entry, list | range | np.ndarray | Tensor) and np.ndim(entry)  # type: ignore[arg-type]
+        for entry in entries
+    )
+    found = tuple(_entry(entry, is_advanced) for entry in entries)
+    return found if isinstance(index, tuple) else found[0]
+
+
+def _entry(entry: Any, is_beside_arrays: bool) -> Any:
+    if isinstance(entry, slice):
+        ends = (entry.start, entry.stop, entry.step)
+        return slice(*[operator.index(end) if isinstance(end, Tensor) else end for end in ends])
+    is_integer = isinstance(entry, int | np.integer) and not isinstance(entry, bool)
+    return NumpyTensor(int(entry)) if is_integer and is_beside_arrays else entry
+
+
+# --------------------------------------------------------------------------------------------------
+# The names of np.ndarray, made from the tables.
+
+
+def _checked(name: str, function: Method, shown: Method) -> Method:
+    """Return a method whose arguments are checked before: those of numpy's function `shown`."""
+
+    def of_array(self: NumpyTensor, *args: Any, **named: Any) -> Any:
+        try:
+            signature(shown).bind(self, *args, **named)
+        except ValueError:  # numpy states no names for it
+            pass
+        except TypeError as error:
+            raise _no_argument(name, shown, named, str(error)) from None
+        return function(self, *args, **named)
+
+    return of_array
+
+
+def _no_argument(name: str, function: Method, named: Any, text: str) -> DTypeError:
+    own = list(signature(function).parameters)[1:]
+    wrong = [key for key in named if key not in own]
+    near = get_close_matches(wrong[0], own, 1) if wrong else []
+    hint = "explore(f, Tensor(x)) for the methods of a Tensor"
+    if near:
+        hint = f"{near[0]}={short(named[wrong[0]])}, or {hint}"
+    because = f"{text}; x stands for an array, and numpy's {name} takes {', '.join(own) or 'none'}"
+    return dtype_error(f"x.{name} does not take these arguments", because, hint)
+
+
+def _refused(name: str, reason: str) -> Method:
+    def of_array(self: NumpyTensor, *args: Any, **named: Any) -> Any:
+        raise dtype_error(
+            f"x.{name} of an array is not computed for Tensors",
+            f"{reason}; x stands for an array",
+            "a function of numpy that returns a new array",
+        )
+
+    return of_array
+
+
+def _operator(ufunc: np.ufunc, is_reflected: bool = False) -> Method:
+    if is_reflected:
+        return lambda self, other: ufunc(other, self)
+    return lambda self, *other: ufunc(self, *other)
+
+
+def _power(x: NumpyTensor, exponent: Any) -> Any:
+    # numpy's operator, unlike np.power, squares for a 2: of bools, the result is int8.
+    is_square = type(exponent) is int and exponent == 2
+    return np.square(x) if is_square else np.power(x, exponent)  # type: ignore[call-overload]
+
+
+def _in_place(ufunc: np.ufunc) -> Method:
+    # A result of no axes is a number to numpy, which `x += y` does not write to.
+    return lambda self, other: ufunc(self, other, out=self) if self.ndim else ufunc(self, other)
+
+
+def _define() -> None:
+    for name in METHODS:
+        function = getattr(np, name)
+        setattr(NumpyTensor, name, _by_caller(name, _checked(name, function, function)))
+    for name, adapted in ADAPTED.items():
+        setattr(NumpyTensor, name, _by_caller(name, _checked(name, adapted, adapted)))
+    for name, of_array in ATTRIBUTES.items():
+        setattr(NumpyTensor, name, _attribute(name, of_array))
+    for name, reason in REASONS.items():
+        refused = _refused(name, reason)
+        is_method = callable(getattr(np.ndarray, name))
+        made: Any = _by_caller(name, refused) if is_method else _attribute(name, refused)
+        setattr(NumpyTensor, name, made)
+    for name, of in (OPERATORS | COMPARISONS | SIGNS).items():
+        ufunc = getattr(np, of)
+        dunders = {f"__{name}__": _operator(ufunc)}
+        if name in OPERATORS:
+            dunders[f"__r{name}__"] = _operator(ufunc, is_reflected=True)
+            if name != "divmod":
+                dunders[f"__i{name}__"] = _in_place(ufunc)
+        if name == "pow":
+            dunders["__pow__"] = _power
+        for dunder, method in dunders.items():
+            setattr(NumpyTensor, dunder, _by_caller(dunder, method, of))
+
+
+_define()
