@@ -29,6 +29,7 @@ NOT_A_DEVICE = {
     ("bench/training.py", "CPU"),
     ("bench/training.py", "LLVM"),
     ("tensor/reductions/convolution.py", "C"),  # a type variable
+    ("models/numpy_array.py", "C"),
     ("tensor/numpy/functions/table.py", "C"),  # an order of numpy's
     ("tensor/numpy/ufuncs.py", "C"),
     ("backends/native/jit.py", "LLVM"),  # a library

@@ -143,11 +143,11 @@ def _astype(x: NumpyTensor, dtype: Any, order: str = "K", casting: Any = "unsafe
             f"cannot cast {x.dtype} to {kind}", f"casting={casting!r}", 'casting="unsafe"'
         )
     result = x.cast(kind)
-    return _own(result, [x]) if copy else result  # type: ignore[no-any-return]
+    return _own(result, [x]) if copy else result
 
 
 def _compress(x: NumpyTensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    return np.compress(condition, x, axis, out)  # type: ignore[arg-type]
+    return np.compress(condition, x, axis, out)
 
 
 def _conjugate(x: NumpyTensor) -> NumpyTensor:
@@ -165,24 +165,24 @@ def _fill(x: NumpyTensor, value: Any) -> None:
 
 
 def _flatten(x: NumpyTensor, order: Any = "C") -> Any:
-    return _own(cast(Any, np.ravel(x, order)), [x])  # type: ignore[arg-type]
+    return _own(cast(Any, np.ravel(x, order)), [x])
 
 
 def _reshape(x: NumpyTensor, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
     sizes = shape[0] if len(shape) == 1 else shape
-    result: Any = np.reshape(x, sizes, order=order)  # type: ignore[call-overload]
+    result: Any = np.reshape(x, sizes, order=order)
     return _own(result, [x]) if copy else result
 
 
 def _sort(x: NumpyTensor, axis: int = -1, kind: Any = None, order: Any = None, *,
           stable: Any = None) -> None:  # fmt: skip
-    result: Any = np.sort(x, axis, kind, order, stable=stable)  # type: ignore[call-overload]
+    result: Any = np.sort(x, axis, kind, order, stable=stable)
     x.assign(result)
 
 
 def _transpose(x: NumpyTensor, *axes: Any) -> Any:
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-    return np.transpose(x, order)  # type: ignore[arg-type]
+    return np.transpose(x, order)
 
 
 def _view(x: NumpyTensor, dtype: Any = None, type: Any = None) -> Any:
@@ -353,7 +353,7 @@ def _index(index: Any) -> Any:
     DTypeError for a slice that ends at a Tensor's value."""
     entries = index if isinstance(index, tuple) else (index,)
     is_advanced = any(
-        isinstance(entry, list | range | np.ndarray | Tensor) and np.ndim(entry)  # type: ignore[arg-type]
+        isinstance(entry, list | range | np.ndarray | Tensor) and np.ndim(entry)
         for entry in entries
     )
     found = tuple(_entry(entry, is_advanced) for entry in entries)
@@ -363,7 +363,7 @@ def _index(index: Any) -> Any:
 def _entry(entry: Any, is_beside_arrays: bool) -> Any:
     if isinstance(entry, slice):
         ends = (entry.start, entry.stop, entry.step)
-        return slice(*[operator.index(end) if isinstance(end, Tensor) else end for end in ends])
+        return slice(*[operator.index(end) if isinstance(end, Tensor) else end for end in ends])  # type: ignore[arg-type]
     is_integer = isinstance(entry, int | np.integer) and not isinstance(entry, bool)
     return NumpyTensor(int(entry)) if is_integer and is_beside_arrays else entry
 
@@ -418,7 +418,7 @@ def _operator(ufunc: np.ufunc, is_reflected: bool = False) -> Method:
 def _power(x: NumpyTensor, exponent: Any) -> Any:
     # numpy's operator, unlike np.power, squares for a 2: of bools, the result is int8.
     is_square = type(exponent) is int and exponent == 2
-    return np.square(x) if is_square else np.power(x, exponent)  # type: ignore[call-overload]
+    return np.square(x) if is_square else np.power(x, exponent)
 
 
 def _in_place(ufunc: np.ufunc) -> Method:
