@@ -13,7 +13,7 @@ from workbench.base.context import Context
 from workbench.tensor import Tensor
 
 IMAGE = Tensor.empty(16, 32, 28, 28)
-ROWS, LABELS = Tensor.empty(128, 1000), Tensor.empty(128, dtype="int32")
+ROWS, LABELS = Tensor.empty(128, 1000), Tensor(np.zeros(128, np.int32))
 QUERY, KEY, VALUE = (Tensor.empty(32, 8, 16, 16) for _ in range(3))
 FEW = Tensor.empty(32, 2, 16, 16)
 COLUMN, MASK = Tensor.empty(32), Tensor.empty(16, 16, dtype="bool")
