@@ -167,11 +167,15 @@ class _Rerun:
 
     def machine(self) -> Machine:
         """Return a machine that has run nothing."""
-        for array, contents in zip(self.memory, self.before, strict=True):
-            array[...] = contents
+        self.reset()
         return Machine(
             self.linear, self.memory, self.target, self.fresh, annotations=self.annotations
         )
+
+    def reset(self) -> None:
+        """Make the memory as it was before."""
+        for array, contents in zip(self.memory, self.before, strict=True):
+            array[...] = contents
 
 
 def _run_sample(
@@ -192,7 +196,7 @@ def _run_sample(
     count = sum(int(each.sum()) for each in written.values())
     lost = ""
     if unedited and _sizes(launch_shape(unedited)) == _sizes(machine.launch):
-        run.machine()  # its memory is as before
+        run.reset()  # the memory is that of the program before the edit, too
         own = _Rerun(unedited, run.arrays, run.target, run.fresh, NO_ANNOTATIONS).machine()
         own.run(numbers)
         before = {slot: written_elements(own, slot, right) for slot, right in expected.items()}
@@ -247,8 +251,7 @@ def _groups_within(run: _Rerun, seconds: float) -> int:
 def _sampled(launch: LaunchShape, first: int) -> list[int]:
     """Return numbers of work-groups: the first one, those at the corners of the launch, where the
     elements of an edge are, and then random ones."""
-    total = math.prod(launch.grid)
-    others = np.random.default_rng(0).permutation(total)[:MOST_SAMPLED]
+    others = np.random.default_rng(0).integers(0, math.prod(launch.grid), MOST_SAMPLED)
     return [*dict.fromkeys([first, *_corners(launch), *map(int, others)])]
 
 

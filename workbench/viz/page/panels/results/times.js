@@ -38,11 +38,24 @@ export function timeCells(app, timing, hidden = false, variant = null) {
   if (!timing || hidden) {
     return h("span", { class: "wb-quiet wb-said" }, hidden ? "emulated" : "not timed");
   }
-  const s = app.view.cold ? timing.cold_s : timing.median_s;
-  if (s === null) return h("span", { class: "wb-quiet wb-said" }, "not timed cold");
   const other = reference(app)?.timing;
   const text = variant && unedited(app, variant);
-  const isOld = isApart(timing, other);
+  const ratio = variant?.check?.ok === false
+    ? h("span")
+    : text
+    ? ratioCell(app, timing, text.timing, "its unedited text, by the same compiler")
+    : ratioCell(app, timing, other);
+  return cells(app, timing, isApart(timing, other), ratio);
+}
+
+/** A time and its spread, and a last cell.
+ * @param {App} app
+ * @param {TimingRow} timing
+ * @param {boolean | null} isOld of another run than what it stands beside
+ * @param {HTMLElement} last */
+function cells(app, timing, isOld, last) {
+  const s = app.view.cold ? timing.cold_s : timing.median_s;
+  if (s === null) return h("span", { class: "wb-quiet wb-said" }, "not timed cold");
   return h(
     "span",
     { class: "wb-times" },
@@ -65,11 +78,7 @@ export function timeCells(app, timing, hidden = false, variant = null) {
         },
       app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
-    variant?.check?.ok === false
-      ? h("span")
-      : text
-      ? ratioCell(app, timing, text.timing, "its unedited text, by the same compiler")
-      : ratioCell(app, timing, other),
+    last,
   );
 }
 
@@ -205,22 +214,9 @@ const isOfAll = ({ record }) => record.kernels.length > 1;
  * @param {App} app
  * @param {TimingRow} timing */
 function togetherCells(app, timing) {
-  const work = kernelWork(app.record);
-  return h(
-    "span",
-    { class: "wb-times" },
-    h(
-      "span",
-      { class: isBusy(timing) ? "wb-figure wb-stale" : "wb-figure", title: timingText(timing) },
-      secondsText(timing.median_s),
-    ),
-    h("span", { class: "wb-figure wb-quiet wb-spread", "data-term": "±" }, spreadText(timing)),
-    h(
-      "span",
-      { class: "wb-quiet wb-clip", title: `ours together: ${workTotal(work)}` },
-      `all ${app.record.kernels.length} kernels`,
-    ),
-  );
+  const title = `ours together: ${workTotal(kernelWork(app.record))}`;
+  const words = `all ${app.record.kernels.length} kernels`;
+  return cells(app, timing, false, h("span", { class: "wb-quiet wb-clip", title }, words));
 }
 
 /** @param {App} app */
