@@ -212,3 +212,29 @@ def test_what_empty_memory_holds_is_no_value() -> None:
     assert values_at_hand(labels.uop) is None
     written = Tensor.empty(2, dtype="int32").assign(Tensor([1, 2], dtype="int32")).realize()
     assert values_at_hand(written.uop) is not None
+
+
+def test_what_is_computed_of_empty_memory_is_no_value() -> None:
+    def of_empty() -> Tensor:
+        return Tensor.empty(8, dtype="int32")
+
+    twice = of_empty().cast("int64").realize()
+    for values in (
+        *(of_empty().cast("int64"), of_empty()[2:4], of_empty().clone(), twice + 1),
+        *((of_empty() + 1).contiguous().flip(0) * 2, of_empty().sum(), of_empty().to("PYTHON")),
+    ):
+        values.realize()
+        assert values_at_hand(values.uop) is None, values
+    raised = of_empty()
+    raised += 1
+    assert values_at_hand(raised.realize().uop) is None
+
+
+def test_empty_memory_that_is_filled_has_values() -> None:
+    labels = Tensor.empty(2, 2, dtype="int32")
+    for row in range(2):
+        labels[row] = Tensor([row, 1], dtype="int32")
+    for values in (labels, labels + 1):
+        found = values_at_hand(values.realize().uop)
+        assert found is not None
+        np.testing.assert_array_equal(found, values.numpy())

@@ -52,6 +52,8 @@ _lost: WeakKeyDictionary[UOp, str] = WeakKeyDictionary()
 """For overwritten BUFFERs whose newer version was not computed completely: the failure."""
 _absent: WeakSet[UOp] = WeakSet()
 """BUFFERs without data: their expression was loaded without the data."""
+_unset: WeakSet[UOp] = WeakSet()
+"""BUFFERs that were computed of what empty memory held, or are names of such memory."""
 _uids = count()
 
 
@@ -116,7 +118,10 @@ def copied(node: UOp) -> UOp:
     memory = memory_of(node)
     own = Buffer(memory.device, memory.dtype, memory.size)
     own.copy_from(memory)
-    return buffer_on(own, node.shape)
+    other = buffer_on(own, node.shape)
+    if is_unset(node):
+        mark_unset(other)
+    return other
 
 
 def free(node: UOp) -> None:
@@ -155,6 +160,8 @@ def name_of_shared(memory: Buffer, shape: Shape) -> UOp:
 def share(node: UOp, other: UOp) -> None:
     """Note that `other` is a BUFFER on memory of `node`, or on a part of it."""
     _shared.setdefault(_memory[node].owner, WeakSet((node,))).add(other)
+    if is_unset(node):
+        mark_unset(other)
 
 
 def sharing(node: UOp) -> set[UOp]:
@@ -209,6 +216,16 @@ def absent_buffer(dtype: DType, device: str, shape: Shape) -> UOp:
 def is_absent(node: UOp) -> bool:
     """Whether a BUFFER has no data."""
     return node in _absent
+
+
+def is_unset(node: UOp) -> bool:
+    """Whether the values of a BUFFER are what empty memory happened to hold, or computed of it."""
+    return construct.is_empty(node) or node in _unset
+
+
+def mark_unset(node: UOp) -> None:
+    """Note that the values of a BUFFER are computed of what empty memory happened to hold."""
+    _unset.add(node)
 
 
 def no_data(what: str) -> WorkbenchError:

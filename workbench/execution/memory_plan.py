@@ -27,6 +27,8 @@ from workbench.execution.buffers import (
     Array,
     allocated,
     is_overwritten,
+    is_unset,
+    mark_unset,
     overwriting_count,
     overwritten,
     read,
@@ -34,7 +36,7 @@ from workbench.execution.buffers import (
 from workbench.execution.capture import is_capturing, note_to_others
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.meaning.sampled import interpret_needed
-from workbench.ir.node.construct import constant_of, is_empty, is_known
+from workbench.ir.node.construct import constant_of, is_known
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
@@ -387,6 +389,22 @@ def mark_stored(buffers: Mapping[UOp, UOp]) -> None:
     _note({n: b for n, b in buffers.items() if constant_of(n) is None})
 
 
+def note_unset(items: Iterable[ScheduleItem], stored: Mapping[UOp, UOp]) -> None:
+    """Note which BUFFERs of values that `items` compute depend on what empty memory holds. A write
+    to a part of it does not count: memory is filled so."""
+    if not any(is_unset(b) for item in items for b in item.inputs):
+        return
+    unset: set[UOp] = set()
+    for node in UOp.sink(*stored).toposort():
+        sources = node.src
+        if node.op is Ops.WHERE and base(sources[2]).op is Ops.BUFFER:
+            sources = sources[:2]
+        if not unset.isdisjoint(sources) or node.op is Ops.BUFFER and is_unset(node):
+            unset.add(node)
+    for node in unset.intersection(stored):
+        mark_unset(stored[node])
+
+
 def _note(results: Mapping[UOp, UOp]) -> None:
     _computed.update(results)
     note_to_others([*results, *map(base, results.values())])
@@ -472,7 +490,8 @@ def _copied(node: UOp) -> Array:
 def values_at_hand(node: UOp) -> Array | None:
     """Return, in some order, the values of a constant, of memory, or of movement and casts of
     these; values that an EXPAND repeats may be there once. Return None if they must be computed, if
-    there are more than `_MOST`, and while a function is captured."""
+    there are more than `_MOST`, if they depend on what empty memory holds, and while a function is
+    captured."""
     while node.op in _SAME_VALUES and not _has_result(node):
         node = node.src[0]
     under, most = node, node.size
@@ -483,7 +502,7 @@ def values_at_hand(node: UOp) -> Array | None:
     if is_capturing() or most > _MOST or base(result).op not in (Ops.CONST, Ops.BUFFER):
         return None
     buffers = [n for n in result.toposort() if n.op is Ops.BUFFER]
-    if any(is_overwritten(n) or is_empty(n) or allocated(n) is None for n in buffers):
+    if any(is_overwritten(n) or is_unset(n) or allocated(n) is None for n in buffers):
         return None
     memory = {n: read(n).reshape(n.shape) for n in buffers}
     (plain,) = without_detach([node.substitute({under: result})])

@@ -41,6 +41,7 @@ from workbench.execution.memory_plan import (
     computed_below,
     mark_computed,
     mark_stored,
+    note_unset,
     noted_results,
     plan_memory,
     to_numpy,
@@ -118,6 +119,7 @@ def realize(
     for name in {item.device for item in plan.items}:  # before memory is allocated there
         Device[name].require_available()
     say_scheduled(plan.items, time.perf_counter() - start)
+    note_unset(plan.items, plan.stored)
     results = [node.substitute(plan.stored) for node in simple]
     placed = _placed(plan, dict(zip(outputs, results, strict=True)), others, old_versions)
     items, over = placed.items, placed.over
