@@ -1,13 +1,18 @@
-"""What `load_model` and `explore` say where a source is no model, or its library is missing."""
+"""What `load_model` and `explore` say of a source: the line that explores it; where it is no model,
+or its library is missing, why."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from workbench import ModelError, explore, load_model
+from tests.peers import torch
+from workbench import ModelError, explore, load, load_model
 from workbench.models import door
+from workbench.viz.record.recipe import recipe
 
 
 @pytest.mark.parametrize("read", [load_model, explore])
@@ -25,3 +30,18 @@ def test_what_is_no_model_is_refused_by_its_kind(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(door, "is_installed", lambda name: False)
     with pytest.raises(ModelError, match=r"(?s)PyTorch is not installed.*pip install 'torch>="):
         load_model({})
+
+
+def test_the_line_of_a_model_is_the_one_that_explores_it(tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
+    ex = explore(net, torch.ones(2, 4))
+    assert ex.line is not None
+    assert ex.line.text == "ex = explore(net, torch.ones(2, 4))"
+    assert "ex = explore(net, torch.ones(2, 4))" in recipe(ex)
+    opened = load(ex.save(tmp_path / "net.json"))
+    assert opened.line is not None
+    assert opened.line.text == ex.line.text
+
+    ex = explore(np.exp, np.ones(3))
+    assert ex.line is not None
+    assert ex.line.text == "ex = explore(np.exp, np.ones(3))"

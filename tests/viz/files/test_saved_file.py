@@ -296,6 +296,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a line that is not there": (
         lambda d: d.update(node_lines=[[99] for _ in d["node_lines"]]), "damaged"
     ),
+    "a line of a model that is not there": (lambda d: d.update(line=99), "damaged"),
     "a line below 0": (
         lambda d: d.update(node_lines=[[-1] for _ in d["node_lines"]]), "damaged"
     ),

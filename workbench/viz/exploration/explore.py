@@ -12,7 +12,7 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError, kind_of, require
 from workbench.base.garbage import fewer_collections
-from workbench.base.source import calls
+from workbench.base.source import calls, line_of
 from workbench.base.target import Target
 from workbench.base.terminal import register
 from workbench.ir.gradient.occurrences import without_aliases
@@ -79,7 +79,9 @@ def explore(
     require(target, (str, Target, NoneType), "explore: target", '"H100"')
     page = registered_page()
     named = Device.on_machine(device, target) if device or target else ""
-    viewer = Viewer(calls(), _names_below(tensors, named_by_model), module_paths())
+    here = calls()
+    line = None if isinstance(source[0], Tensor) or not here else line_of(here[0])
+    viewer = Viewer(here, _names_below(tensors, named_by_model), module_paths(), line)
     off = _names(without)
     with fewer_collections():
         ex = exploration.of(

@@ -218,7 +218,8 @@ def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: Fi
     }
     lines.add_names({buffer: lines.names(node) for buffer, node in values.items()})
     plan.lines = lines
-    plan.line = next((li for node in nodes if (li := lines.nearest(node))), None)
+    own = (li for node in nodes if (li := lines.nearest(node)))
+    plan.line = viewer.line or next(own, None)
     computed = [item for item in plan.items if item.kernel is not None]
     ends = {node for item in plan.items for node in item.nodes}
     modules = [_modules(item, ends, lines) for item in computed]

@@ -141,6 +141,7 @@ def file_text(ex: Exploration) -> str:
         node_phases=columns.phases if any(columns.phases) else [],
         gradients=[saved_gradients(record, places) for record in passes],
         by_hand=saved_choices(ex.choices),
+        line=None if ex.viewer.line is None else table.places([ex.viewer.line])[0],
     )
     if session is not None:
         with session.lock:

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Sequence, Sized
+from collections.abc import Sized
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -173,8 +173,9 @@ def _check_places(saved: SavedExploration, root: UOp) -> None:
     if len(root.src) < named or (len(root.src) > named and not saved.gradients):
         raise _Mismatch("its graph has other roots than it says")
     lines = len(saved.lines)
-    if any(place >= lines for places in saved.node_lines for place in places):
-        raise _Mismatch(f"a node has a line that is not there: it has {lines} lines")
+    own = () if saved.line is None else (saved.line,)
+    if any(place >= lines for places in (own, *saved.node_lines) for place in places):
+        raise _Mismatch(f"it names a line that is not there: it has {lines} lines")
     if any(place >= count for row in saved.gradients for place in row.places()):
         raise _Mismatch(f"a gradient is of a node that is not there: it has {count}")
 
@@ -182,12 +183,15 @@ def _check_places(saved: SavedExploration, root: UOp) -> None:
 def _node_facts(saved: SavedExploration, root: UOp, words: str) -> tuple[Viewer, FileOrigin]:
     """Return the user's names of the nodes, and the origin with all other facts about them."""
     nodes = list(root.toposort())
-    lines = _lines(saved, nodes)
+    listed = _lines(saved)
+    own_lines = zip(nodes, saved.node_lines, strict=True)
+    lines = {n: [listed[p] for p in places] for n, places in own_lines if places}
     names = zip(nodes, saved.node_names, strict=True)
     modules = zip(nodes, saved.node_modules, strict=True)
     phases = {n: p for n, p in zip(nodes, saved.node_phases, strict=False) if p}
     passes = [gradient_record(row, nodes) for row in saved.gradients]
-    viewer = Viewer(names={node: tuple(own) for node, own in names if own})
+    line = None if saved.line is None else listed[saved.line]
+    viewer = Viewer(names={node: tuple(own) for node, own in names if own}, line=line)
     called = {node: calls for node, calls in modules if calls}
     return viewer, FileOrigin(words, lines, called, passes, phases)
 
@@ -268,14 +272,13 @@ def _graph(text: str) -> UOp:
     return with_foreign_code(root)
 
 
-def _lines(saved: SavedExploration, nodes: Sequence[UOp]) -> dict[UOp, Sequence[SourceLine]]:
-    """Return the lines of the nodes of a graph that have any."""
+def _lines(saved: SavedExploration) -> list[SourceLine]:
+    """Return the lines of a file, each with the lines that it called."""
     lines: list[SourceLine] = []
     for row in saved.lines:
         inner = tuple([lines[place] for place in row.inner])
         lines.append(SourceLine(row.name, row.line, row.text, inner))
-    own = zip(nodes, saved.node_lines, strict=True)
-    return {n: [lines[p] for p in places] for n, places in own if places}
+    return lines
 
 
 def _words(path: Any, saved: SavedExploration, root: UOp) -> str:

@@ -36,12 +36,14 @@ from workbench.viz.names import ModulePaths, Names, module_call
 
 
 class Viewer(NamedTuple):
-    """The user's code around an exploration: the `calls` that led to it, the `names` of nodes, and
-    the paths of objects (`modules`) in that code."""
+    """The user's code around an exploration: the `calls` that led to it, the `names` of nodes, the
+    paths of objects (`modules`) in that code, and the `line` that explores a model (None: tensors
+    are explored, which have lines of their own)."""
 
     calls: Calls = ()
     names: Names = MappingProxyType({})
     modules: ModulePaths = MappingProxyType({})
+    line: SourceLine | None = None
 
 
 NOBODY = Viewer()

@@ -177,8 +177,8 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     order: `node_lines` has places in `lines`, `node_names` the user's names, `node_modules` paths
     of modules, each with its method, and `node_phases` the phase of training ("": none; no entries
     where nothing is trained). `plan` is a hash of the kernels, `device` the device that the
-    variants were on, `cpu` and `cores` the machine of their times. Units: `when` is in seconds of
-    the epoch.
+    variants were on, `cpu` and `cores` the machine of their times, `line` the place of the line
+    that explored a model (null: there is none). Units: `when` is in seconds of the epoch.
     """
 
     format: Literal["workbench exploration"]
@@ -203,3 +203,4 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     node_phases: list[str] = []
     gradients: list[SavedGradients] = []
     by_hand: SavedChoices | None = None
+    line: Count | None = None
