@@ -84,6 +84,25 @@ def test_titles(title: str) -> None:
     assert explore(TITLES[title]()).kernels[0].title == title
 
 
+@pytest.mark.parametrize(
+    ("size", "window", "stride", "dilation", "title"),
+    [
+        (16, 3, 1, 1, "conv"),
+        (16, 3, 2, 1, "conv"),
+        (23, 7, 2, 1, "conv"),
+        (16, 3, 1, 2, "conv"),
+        (16, 2, 2, 1, "matmul"),  # no element is in two windows
+        (16, 1, 1, 1, "matmul"),
+    ],
+)
+def test_a_convolution_is_a_product_whose_windows_overlap(
+    size: int, window: int, stride: int, dilation: int, title: str
+) -> None:
+    weight = array(4, 3, window, window)
+    y = array(2, 3, size, size).conv2d(weight, stride=stride, dilation=dilation)
+    assert explore(y).kernels[-1].title == title
+
+
 @pytest.mark.parametrize("title", TITLES)
 def test_a_name_says_whether_it_reduces_and_its_loops(title: str) -> None:
     kernel = kernel_of(TITLES[title]())

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from itertools import groupby
 
+from workbench.ir.node.exact_range import terms
 from workbench.ir.node.ops import CASTS, MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.opt import ranges
@@ -143,17 +144,17 @@ def _product(product: UOp, output: frozenset[UOp]) -> str:
 
 
 def _is_window(load: UOp, output: frozenset[UOp]) -> bool:
-    """Whether a load is of a sliding window: its index adds an output axis and a reduced axis."""
-    index = split_gate(load.place.flat_index)[0]
-    steps = [n for n in index.toposort() if n.op is Ops.ADD]
+    """Whether a load is of a sliding window: steps of an output axis and of a reduced axis can lead
+    to the same element, whatever their strides are."""
+    steps, _ = terms(split_gate(load.place.flat_index)[0])
+    axes = [(axis, abs(step)) for axis, step in steps.items() if axis.op is Ops.RANGE]
+    outer = [each for each in axes if each[0] in output]
+    reduced = [each for each in axes if each[0] not in output]
     return any(
-        all(s.op is Ops.RANGE for s in n.src) and len(output.intersection(n.src)) == 1
-        for n in steps
-    ) and _overlaps(index)
-
-
-def _overlaps(index: UOp) -> bool:
-    return int(index.vmax) + 1 < math.prod(r.extent for r in index.ranges)
+        (shared := math.lcm(one, other)) // one < axis.extent and shared // other < along.extent
+        for axis, one in outer
+        for along, other in reduced
+    )
 
 
 def _loads_of(node: UOp) -> list[UOp]:
