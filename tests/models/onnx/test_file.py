@@ -166,8 +166,8 @@ def test_a_loop_that_does_not_end_is_refused() -> None:
     )
     loop = helper.make_node("Loop", ["", "", "x"], ["y"], name="the Loop", body=body)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("workbench.models.onnx.graph.MOST_STEPS", 500)
-        with pytest.raises(ModelError, match="at most 500 nodes"):
+        patch.setattr("workbench.models.onnx.visits.MOST_VALUES", 2000)
+        with pytest.raises(ModelError, match="too many nodes"):
             load_model(model([loop]), np.zeros(2, np.float32))
 
 

@@ -6,28 +6,31 @@ its own folder, as far as they are; each name has one value, which is made befor
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from workbench.base.errors import DTypeError, ModelError, kind_of
 from workbench.base.installation import install_command
+from workbench.models.onnx.data import TensorReader
 from workbench.models.onnx.values import Array, dtype_of
+
+INT32_MAX = (1 << 31) - 1
 
 MOST_NODES = 100_000
 """The maximal number of nodes of a file; those of large language models have some 10,000."""
+MOST_PARTS = 1_000_000
+"""The maximal number of inputs, outputs and attributes of all nodes, and of tensors, of a file."""
 MOST_DEPTH = 32
-"""The maximal depth of graphs within graphs."""
+"""The maximal depth of graphs and functions within each other."""
 Outer = tuple[set[str], ...]
 """The names that a graph sees: a set for each graph around it."""
-EXTERNAL = 1
-"""ONNX's mark of a tensor whose data is in another file."""
+MOST_BYTES = INT32_MAX
+"""The maximal size of a file: that of protocol buffers."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,11 +108,7 @@ def read(source: Any) -> ModelFile:
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         folder, name = path.parent, path.name
-        try:
-            source = path.read_bytes()
-        except OSError as error:
-            because = f"{error.strerror or error} in {folder.absolute()}"
-            raise ModelError(f"cannot read {str(path)!r}", because, _found(folder, name)) from None
+        source = _bytes_of(path)
     if isinstance(source, bytes):
         model = onnx.ModelProto()
         try:
@@ -124,6 +123,22 @@ def read(source: Any) -> ModelFile:
     if not source.HasField("graph"):
         raise ModelError(f"cannot read {name}", "it has no graph")
     return _Reader(name, folder, source).model_file()
+
+
+def _bytes_of(path: Path) -> bytes:
+    what, folder = f"cannot read {str(path)!r}", path.parent
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelError(what, f"it is no file of data in {folder.absolute()}")
+        if status.st_size > MOST_BYTES:
+            because = f"it has {status.st_size:,} bytes, and a protocol buffer at most"
+            hint = "a model whose weights are in files beside it"
+            raise ModelError(what, f"{because} {MOST_BYTES:,}", hint)
+        return path.read_bytes()
+    except OSError as error:
+        because = f"{error.strerror or error} in {folder.absolute()}"
+        raise ModelError(what, because, _found(folder, path.name)) from None
 
 
 def _found(folder: Path, name: str) -> str:
@@ -147,33 +162,56 @@ def function_of(proto: Any, opset: int) -> Function:
     """Return the function of a FunctionProto that the onnx package has for an operator. Outputs
     that it leaves out, since a call does not ask for them, are ""."""
     reader = _Reader(proto.name, None, None)
-    function = reader.function(proto, {"": opset, **_opsets(proto.opset_import)}, is_whole=False)
+    function = reader.function(
+        proto, {"": opset, **reader.opsets(proto.opset_import)}, is_whole=False
+    )
     body = function.body
     names = {*body.inputs, *(name for node in body.nodes for name in node.outputs)}
     outputs = tuple(name if name in names else "" for name in body.outputs)
     return Function(Body(body.nodes, body.inputs, outputs, {}), function.defaults)
 
 
-class _Reader:
-    """Reads protocol buffers into nodes, and checks them. `count` is the number of nodes read."""
+class _Reader(TensorReader):
+    """Reads protocol buffers into nodes, and checks them. `count` is the number of nodes read,
+    `parts` that of what they consist of."""
 
     def __init__(self, name: str, folder: Path | None, model: Any):
-        self.name, self.folder, self.model = name, folder, model
-        self.count = 0
+        super().__init__(name, folder)
+        self.model = model
+        self.count = self.parts = 0
 
     def model_file(self) -> ModelFile:
         model = self.model
-        opsets = _opsets(model.opset_import)
-        functions = {
-            (_domain(each.domain), each.name): self.function(each, _opsets(each.opset_import))
-            for each in model.functions
-        }
-        self.check_calls(functions)
+        opsets = self.opsets(model.opset_import)
+        functions: dict[tuple[str, str], Function] = {}
+        for each in model.functions:
+            key = _domain(each.domain), each.name
+            if key in functions:
+                raise self.error(f"the function {each.name!r} is defined twice")
+            functions[key] = self.function(each, self.opsets(each.opset_import))
         body = self.body(model.graph, opsets, (), 0)
         inputs = [
             self.declared(each) for each in model.graph.input if each.name not in body.constants
         ]
         return ModelFile(self.name, model, body, tuple(inputs), functions)
+
+    def opsets(self, protos: Sequence[Any]) -> dict[str, int]:
+        """Return the versions of operators by their domains."""
+        opsets = {_domain(each.domain): each.version for each in protos}
+        latest = package().defs.onnx_opset_version()
+        for domain, version in opsets.items():
+            least, most = (0, INT32_MAX) if domain else (1, latest)
+            if not least <= version <= most:
+                because = f"it is of opset {version} of {domain or 'ai.onnx'}"
+                more = "" if domain else f"the onnx package that is installed has 1 to {latest}"
+                raise self.error(because, more)
+        return opsets
+
+    def count_parts(self, *parts: Sequence[Any]) -> None:
+        """Errors: ModelError for a file of too many parts."""
+        self.parts += sum(map(len, parts))
+        if self.parts > MOST_PARTS:
+            raise self.error(f"it has more than {MOST_PARTS:,} tensors, attributes and values")
 
     def declared(self, proto: Any) -> Declared:
         kind = proto.type.WhichOneof("value")
@@ -190,12 +228,13 @@ class _Reader:
         try:
             dtype_of(tensor.elem_type)
         except DTypeError as error:
-            raise self.error(f"its input {proto.name!r} has another dtype", str(error)) from None
+            raise self.error(f"its input {proto.name!r} has another dtype", error.what) from None
         return Declared(proto.name, tensor.elem_type, shape)
 
     def function(self, proto: Any, opsets: Mapping[str, int], is_whole: bool = True) -> Function:
+        self.count_parts([proto], proto.input, proto.output, proto.attribute_proto)
         inputs, outputs = tuple(proto.input), tuple(proto.output)
-        defined = set(inputs)
+        defined = self.input_names(inputs)
         nodes = self.nodes(proto.node, opsets, defined, 1)
         if is_whole:
             self.check_outputs(outputs, (defined,))
@@ -212,34 +251,43 @@ class _Reader:
         if proto.sparse_initializer:
             name = proto.sparse_initializer[0].values.name
             raise self.error(f"its initializer {name!r} is sparse", "tensors are dense here")
+        self.count_parts(proto.initializer, proto.input, proto.output)
         constants: dict[str, Array] = {}
         for tensor in proto.initializer:
+            self.check_text(tensor.name)
+            if not tensor.name:
+                raise self.error("an initializer has no name")
             if tensor.name in constants:
                 raise self.error(f"the name {tensor.name!r} is defined twice")
             constants[tensor.name] = self.array(tensor, f"initializer {tensor.name!r}")
         inputs = [each.name for each in proto.input]
-        if len({*inputs}) < len(inputs):
-            raise self.error("the name of an input is defined twice")
-        defined = {*inputs, *constants}
+        defined = self.input_names(inputs) | constants.keys()
         nodes = self.nodes(proto.node, opsets, defined, depth, outer)
         outputs = tuple(each.name for each in proto.output)
         self.check_outputs(outputs, (defined, *outer))
         return Body(nodes, tuple(inputs), outputs, constants)
 
+    def input_names(self, names: Sequence[str]) -> set[str]:
+        self.check_text(*names)
+        if "" in names or len({*names}) < len(names):
+            raise self.error("an input has no name, or that of another one")
+        return set(names)
+
     def nodes(
         self,
-        protos: Iterable[Any],
+        protos: Sequence[Any],
         opsets: Mapping[str, int],
         defined: set[str],
         depth: int,
         outer: Outer = (),
     ) -> tuple[OnnxNode, ...]:
         """Return nodes in order; `defined` gets the names of their outputs."""
+        self.count += len(protos)
+        if self.count > MOST_NODES:
+            raise self.error(f"it has more than {MOST_NODES:,} nodes")
         nodes = []
         for proto in protos:
-            self.count += 1
-            if self.count > MOST_NODES:
-                raise self.error(f"it has more than {MOST_NODES:,} nodes")
+            self.count_parts(proto.input, proto.output, proto.attribute)
             node = self.node(proto, opsets, defined, outer, depth)
             for name in filter(None, node.inputs):
                 if not any(name in each for each in (defined, *outer)):
@@ -258,9 +306,14 @@ class _Reader:
         outputs = tuple(proto.output)
         name = proto.name or next(filter(None, outputs), proto.op_type)
         domain = _domain(proto.domain)
+        self.check_text(proto.op_type, domain, name, *proto.input, *outputs)
+        if not (proto.op_type.isprintable() and domain.isprintable()):
+            raise self.error(f"the name of an operator is {proto.op_type!r}")
         attributes, references = {}, {}
         inner = (*outer, defined)
         for each in proto.attribute:
+            if each.name in attributes or each.name in references:
+                raise self.error(f"attribute {each.name!r} of node {name!r} is given twice")
             if each.ref_attr_name:
                 references[each.name] = each.ref_attr_name
             else:
@@ -304,105 +357,10 @@ class _Reader:
         kind = kinds.AttributeType.Name(proto.type).lower().replace("_", " ")
         raise self.error(f"{where} is a {kind}", "it must be numbers, text, a tensor or a graph")
 
-    def array(self, tensor: Any, where: str) -> Array:
-        """Return the array of a TensorProto: on the memory of its bytes or file where possible.
-
-        Errors: ModelError for sizes that its data does not have.
-        """
-        shape = tuple(tensor.dims)
-        if any(n < 0 for n in shape):
-            raise self.error(f"{where} has a negative size", f"its shape is {shape}")
-        try:
-            dtype = dtype_of(tensor.data_type)
-        except DTypeError as error:
-            raise self.error(f"{where} has another dtype", str(error)) from None
-        nbytes = math.prod(shape) * dtype.itemsize
-        if tensor.data_location == EXTERNAL:
-            return self.external(tensor, where, nbytes).view(dtype.numpy).reshape(shape)
-        if tensor.HasField("raw_data"):
-            raw = tensor.raw_data
-            if len(raw) != nbytes:
-                because = f"its shape {shape} takes {nbytes:,} bytes of {dtype}, and it has"
-                raise self.error(f"the size of {where} is wrong", f"{because} {len(raw):,}")
-            return np.frombuffer(raw, dtype.numpy).reshape(shape)
-        from onnx import numpy_helper
-
-        longest = max(
-            *(len(tensor.float_data), len(tensor.int32_data), len(tensor.int64_data)),
-            *(len(tensor.double_data), len(tensor.uint64_data)),
-        )
-        if longest != math.prod(shape):
-            because = f"its shape is {shape}, and it has {longest:,} elements"
-            raise self.error(f"the size of {where} is wrong", because)
-        return np.asarray(numpy_helper.to_array(tensor)).astype(dtype.numpy, copy=False)
-
-    def external(self, tensor: Any, where: str, nbytes: int) -> Array:
-        """Return bytes of a file below the model's folder, mapped."""
-        entries = {each.key: each.value for each in tensor.external_data}
-        location = entries.get("location", "")
-        if self.folder is None:
-            because = f"its data is in the file {location!r}, and the model has no folder"
-            raise self.error(f"cannot read {where}", because, "the path of the model")
-        path = self.below_folder(location, where)
-        try:
-            offset = int(entries.get("offset") or 0)
-            length = int(entries.get("length") or nbytes)
-        except ValueError:
-            raise self.error(f"cannot read {where}", "its offset is not a number") from None
-        size = path.stat().st_size
-        if length != nbytes or offset < 0 or offset + nbytes > size:
-            because = f"it takes {nbytes:,} bytes: {length:,} from {offset:,} on of {size:,} bytes"
-            raise self.error(f"the size of {where} is wrong", because)
-        if not nbytes:
-            return np.empty(0, np.uint8)
-        return np.memmap(path, np.uint8, "r", offset, (nbytes,))
-
-    def below_folder(self, location: str, where: str) -> Path:
-        """Return the path of a file below the folder. Errors: ModelError if a path leads out."""
-        assert self.folder is not None
-        parts = Path(location).parts
-        is_inside = bool(parts) and not Path(location).is_absolute() and ".." not in parts
-        if is_inside and "\\" not in location and "\0" not in location:
-            path, folder = (self.folder / location).resolve(), self.folder.resolve()
-            if path.is_relative_to(folder):
-                if path.is_file():
-                    return path
-                raise self.error(f"cannot read {where}", f"there is no file {location!r}")
-        because = f"the path {location!r} leads out of the folder of the model"
-        raise self.error(f"cannot read {where}", because)
-
-    def check_calls(self, functions: Mapping[tuple[str, str], Function]) -> None:
-        """Errors: ModelError for a function that calls itself, or calls nested too deeply."""
-        heights: dict[tuple[str, str], int] = {}
-        while len(heights) < len(functions):
-            ready = {
-                key: 1 + max((heights[c] for c in calls), default=0)
-                for key, calls in (
-                    (k, _calls(f.body) & functions.keys()) for k, f in functions.items()
-                )
-                if key not in heights and heights.keys() >= calls
-            }
-            if not ready:
-                name = next(name for _, name in functions.keys() - heights.keys())
-                raise self.error(f"the function {name!r} calls itself")
-            heights.update(ready)
-            if max(ready.values()) > MOST_DEPTH:
-                raise self.error(f"functions are nested more than {MOST_DEPTH} times")
-
     def check_outputs(self, outputs: Iterable[str], defined: Outer) -> None:
         for name in outputs:
             if not any(name in each for each in defined):
                 raise self.error(f"the output {name!r} is defined nowhere")
-
-    def error(self, because: str, more: str = "", hint: str = "") -> ModelError:
-        reason = f"{because}: {more}" if more else because
-        return ModelError(f"cannot read {self.name}", reason, hint)
-
-
-def _calls(body: Body) -> set[tuple[str, str]]:
-    """Return the operators that a graph calls, also in graphs within it."""
-    calls = {(node.domain, node.operator) for node in body.nodes}
-    return calls.union(*(_calls(inner) for node in body.nodes for inner in inner_bodies(node)))
 
 
 def cannot_compute(node: OnnxNode, because: str, hint: str = "") -> ModelError:
@@ -419,7 +377,3 @@ def inner_bodies(node: OnnxNode) -> Iterator[Body]:
 
 def _domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
-
-
-def _opsets(protos: Iterable[Any]) -> dict[str, int]:
-    return {_domain(each.domain): each.version for each in protos}

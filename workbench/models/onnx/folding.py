@@ -14,13 +14,17 @@ import numpy as np
 
 from workbench.models.onnx.file import Body, Function, OnnxNode, inner_bodies
 from workbench.models.onnx.functions import plain_function
+from workbench.models.onnx.protos import node_proto
 from workbench.models.onnx.table import row_of
 from workbench.models.onnx.values import Array
+from workbench.models.onnx.visits import Visits
 
 MOST_ELEMENTS = 4096
 """The maximal number of elements of a node's known inputs: shapes and indices have fewer."""
 MOST_RESULTS = 1 << 20
 """The maximal number of elements of a folded result."""
+MOST_FOLDED = 1 << 24
+"""The maximal number of elements that are kept of all inputs and results."""
 
 ELEMENTWISE = frozenset(
     {
@@ -64,6 +68,7 @@ class Folding:
 
     def __init__(self) -> None:
         self._results: dict[Any, tuple[Array, ...] | None] = {}
+        self._elements = 0
 
     def folded(
         self, node: OnnxNode, attributes: Mapping[str, Any], inputs: Sequence[Array | None]
@@ -72,7 +77,7 @@ class Folding:
         given = [each for each in inputs if each is not None]
         if node.domain or node.operator not in FOLDED or node.references or not given:
             return None
-        if sum(each.size for each in given) > MOST_ELEMENTS:
+        if sum(each.size for each in given) > MOST_ELEMENTS or self._elements > MOST_FOLDED:
             return None
         if not 0 <= _most_results(node.operator, inputs) <= MOST_RESULTS:
             return None
@@ -81,7 +86,8 @@ class Folding:
             *((str(a.dtype), a.shape, a.tobytes()) if a is not None else 0 for a in inputs),
         )
         if key not in self._results:
-            self._results[key] = _evaluated(node, inputs)
+            results = self._results[key] = _evaluated(node, inputs)
+            self._elements += sum(each.size for each in (*given, *(results or ())))
         return self._results[key]
 
 
@@ -114,14 +120,17 @@ def _evaluated(node: OnnxNode, inputs: Sequence[Array | None]) -> tuple[Array, .
     names = [name for name in dict.fromkeys(node.inputs) if name]
     outputs = [name for name in node.outputs if name]
     opsets = [helper.make_opsetid("", node.opset)]
-    function = helper.make_function("workbench", "folded", names, outputs, [node.proto], opsets)
+    function = helper.make_function(
+        "workbench", "folded", names, outputs, [node_proto(node)], opsets
+    )
     feeds = {name: a for name, a in zip(node.inputs, inputs, strict=True) if a is not None}
     try:
         with np.errstate(all="ignore"):
             results = iter(ReferenceEvaluator(function).run(None, feeds, attributes={}))
-        return tuple(np.asarray(next(results)) if name else np.empty(0) for name in node.outputs)
+        made = tuple(np.asarray(next(results)) if name else np.empty(0) for name in node.outputs)
     except Exception:  # of many classes: then the operator's row computes it, or refuses it
         return None
+    return None if any(each.dtype.kind in "OSU" for each in made) else made
 
 
 class Needs:
@@ -131,18 +140,21 @@ class Needs:
     def __init__(self, functions: Mapping[tuple[str, str], Function]):
         self._functions = functions
         self._found: dict[tuple[Function, frozenset[str]], set[str]] = {}
+        self._visits = Visits()
 
     def names(self, body: Body, results: Iterable[str] = ()) -> set[str]:
         """Return the names that must be known for a graph, also of the graphs around it. `results`
         are names that must be known for other reasons."""
         needed = set(results)
-        for node in reversed(body.nodes):
-            if node.operator in OF_SHAPES and not node.domain:
-                continue
-            needed |= self._of_node(node, needed)
-            is_folded = not node.domain and node.operator in FOLDED
-            if is_folded and not needed.isdisjoint(node.outputs):
-                needed.update(node.inputs)
+        with self._visits.inside():
+            for node in reversed(body.nodes):
+                self._visits.add(node)
+                if node.operator in OF_SHAPES and not node.domain:
+                    continue
+                needed |= self._of_node(node, needed)
+                is_folded = not node.domain and node.operator in FOLDED
+                if is_folded and not needed.isdisjoint(node.outputs):
+                    needed.update(node.inputs)
         needed.discard("")
         return needed
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.models.onnx.file import Function, OnnxNode, cannot_compute, function_of
+from workbench.models.onnx.protos import node_proto
 from workbench.models.onnx.values import Value, number_of
 
 
@@ -83,7 +84,7 @@ def schema_function(
     types: Sequence[tuple[DType, tuple[int, ...]] | None],
 ) -> Function:
     """Return the function that defines an operator in ONNX, for inputs of these types."""
-    from onnx import FunctionProto, NodeProto, TypeProto, defs, helper
+    from onnx import FunctionProto, TypeProto, defs, helper
 
     schema = schema_of(node)
     proto = FunctionProto()
@@ -92,8 +93,7 @@ def schema_function(
         data = schema.get_function_with_opset_version(version)
     else:
         version = _latest(schema.context_dependent_function_opset_versions, node.opset)
-        call = NodeProto()
-        call.CopyFrom(node.proto)
+        call = node_proto(node)
         if node.references:
             del call.attribute[:]
             call.attribute.extend(helper.make_attribute(n, v) for n, v in attributes.items())

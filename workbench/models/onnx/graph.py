@@ -27,7 +27,7 @@ from workbench.models.onnx.file import (
     cannot_compute,
     inner_bodies,
 )
-from workbench.models.onnx.folding import MOST_ELEMENTS, OF_SHAPES, Folding
+from workbench.models.onnx.folding import MOST_ELEMENTS, MOST_RESULTS, OF_SHAPES, Folding
 from workbench.models.onnx.functions import (
     declared_dtypes,
     is_function,
@@ -37,12 +37,15 @@ from workbench.models.onnx.functions import (
 from workbench.models.onnx.reference import reference_values
 from workbench.models.onnx.table import REFUSED, OperatorRow, row_of
 from workbench.models.onnx.values import Array, Value
+from workbench.models.onnx.visits import Visits
 from workbench.tensor.tensor import Tensor
 
-MOST_STEPS = 200_000
-"""The maximal number of nodes that are computed for a call, with those of repeated bodies."""
 CONTROL = frozenset({"If", "Loop", "Scan"})
-_UNFIT = (ArithmeticError, AssertionError, IndexError, KeyError, TypeError, ValueError)
+_UNFIT = (
+    *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, MemoryError),
+    *(TypeError, ValueError),
+)
+"""Errors of Python's and numpy's for inputs and attributes that a row is not for."""
 
 
 class OnnxGraph:
@@ -148,12 +151,12 @@ class Evaluation:
         self._modules: dict[str, NamedModule] = {}
         self._computed: set[OnnxNode] = set()
         self._defined: dict[Any, Function] = {}
-        self._steps = 0
+        self._visits = Visits()
         self._is_attributed = False
 
     def begin(self) -> None:
         """Begin a run of the model's graph."""
-        self._steps = 0
+        self._visits = Visits()
 
     def refusal(self, node: OnnxNode) -> str:
         """Return why an operator cannot be computed here; "" if it can."""
@@ -173,32 +176,33 @@ class Evaluation:
 
         Errors: ModelError for a node that cannot be computed.
         """
-        for node in nodes:
-            self._steps += 1
-            if self._steps > MOST_STEPS:
-                raise cannot_compute(node, f"a call computes at most {MOST_STEPS:,} nodes")
-            own = {
-                **node.attributes,
-                **{n: attributes[of] for n, of in node.references.items() if of in attributes},
-            }
-            try:
-                inputs = [scope[name] for name in node.inputs]
-                results = self._results(node, own, inputs, scope)
-            except WorkbenchError as error:
-                if isinstance(error, ModelError) and error.where:  # a node within this one
-                    raise
-                because = f"{error.what}: {error.because}" if error.because else error.what
-                raise cannot_compute(node, because, error.hint) from error
-            except _UNFIT as error:
-                raise cannot_compute(
-                    node, f"its inputs or attributes do not fit: {error}"
-                ) from error
-            self._computed.add(node)
-            for name, value in zip(node.outputs, results, strict=False):
-                scope.values[name] = value
-            for name in node.outputs[len(results) :]:
-                if name:
+        with self._visits.inside():
+            for node in nodes:
+                self._visits.add(node)
+                results = self._computed_results(node, scope, attributes)
+                self._computed.add(node)
+                for name, value in zip(node.outputs, results, strict=False):
+                    if name:
+                        scope.values[name] = value
+                for name in filter(None, node.outputs[len(results) :]):
                     raise cannot_compute(node, f"its output {name!r} is not computed here")
+
+    def _computed_results(
+        self, node: OnnxNode, scope: GraphScope, attributes: Mapping[str, Any]
+    ) -> Sequence[Value | None]:
+        own = {
+            **node.attributes,
+            **{n: attributes[of] for n, of in node.references.items() if of in attributes},
+        }
+        try:
+            return self._results(node, own, [scope[name] for name in node.inputs], scope)
+        except WorkbenchError as error:
+            if isinstance(error, ModelError) and error.where:  # a node within this one
+                raise
+            because = f"{error.what}: {error.because}" if error.because else error.what
+            raise cannot_compute(node, because, error.hint) from error
+        except _UNFIT as error:
+            raise cannot_compute(node, f"its inputs or attributes do not fit: {error}") from error
 
     def _results(
         self,
@@ -312,6 +316,7 @@ class Evaluation:
             raise cannot_compute(
                 node, f"its graph takes {len(body.inputs)} inputs, not {len(inputs)}"
             )
+        self._visits.add(node)
         values: dict[str, Value | None] = {n: Value(a) for n, a in body.constants.items()}
         values.update(zip(body.inputs, inputs, strict=True))
         scope = GraphScope(values, outer)
@@ -334,9 +339,6 @@ class Evaluation:
                 assert value is not None
                 each.append(value)
             count += 1
-            self._steps += 1
-            if self._steps > MOST_STEPS:
-                raise cannot_compute(node, f"a call computes at most {MOST_STEPS:,} nodes")
         return [*carried, *(_stacked(node, each, 0) for each in gathered)]
 
     def _scanned(
@@ -426,7 +428,7 @@ def _stacked(node: OnnxNode, values: Sequence[Value], axis: int) -> Value:
     if not values:
         raise cannot_compute(node, "it repeats its graph zero times, so a result has no shape")
     arrays = [value.known for value in values if value.known is not None]
-    if len(arrays) == len(values):
+    if len(arrays) == len(values) and sum(each.size for each in arrays) <= MOST_RESULTS:
         return Value(np.stack(arrays, axis))
     first, *rest = (value.tensor for value in values)
     return Value(None, first.stack(*rest, dim=axis))

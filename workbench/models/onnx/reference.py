@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from workbench.base.errors import ModelError
 from workbench.models.onnx.file import ModelFile, package
+from workbench.models.onnx.protos import model_proto
 from workbench.models.onnx.values import Array
 
 
@@ -20,16 +21,11 @@ def reference_values(file: ModelFile, inputs: Mapping[str, Array]) -> dict[str, 
     except ImportError:
         because = "the package onnxruntime is not installed"
         raise ModelError(what, because, "pip install onnxruntime") from None
-    onnx = package()
-    proto = onnx.ModelProto()
-    proto.CopyFrom(file.proto)
-    del proto.graph.initializer[:]
-    for name, array in file.body.constants.items():  # those of other files, too
-        proto.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    proto = model_proto(file)
     shown = {each.name for each in proto.graph.output}
     names = (name for node in file.body.nodes for name in node.outputs)
     more = [name for name in dict.fromkeys(names) if name and name not in shown]
-    proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in more)
+    proto.graph.output.extend(package().ValueInfoProto(name=name) for name in more)
     options = runtime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL

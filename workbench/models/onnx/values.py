@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.errors import DeviceError, DTypeError
+from workbench.base.errors import DeviceError, DTypeError, ModelError
 from workbench.tensor.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -49,6 +49,17 @@ def dtype_of(number: int) -> DType:
 def number_of(dtype: DType) -> int:
     """Return ONNX's number of a dtype."""
     return next(number for number, each in _DTYPES.items() if each is dtype)
+
+
+MOST_POSITIONS = 1 << 25
+"""The maximal number of positions that are listed while a graph is read."""
+
+
+def check_positions(count: int) -> None:
+    """Errors: ModelError for positions that are too many to be listed."""
+    if count > MOST_POSITIONS:
+        because = f"there are {count:,} positions, and at most {MOST_POSITIONS:,} are listed"
+        raise ModelError("a result is too large", because)
 
 
 class Value:

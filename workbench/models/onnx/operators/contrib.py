@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
 from workbench.models.arithmetic import wide
@@ -272,8 +270,9 @@ def _attended(
     if bias is not None:
         scores = scores + bias
     if is_causal:
-        seen = np.arange(total)[None, :] <= np.arange(length)[:, None] + (total - length)
-        scores = Tensor(seen).where(scores, filter_value)
+        keys, queries = Tensor.arange(total), Tensor.arange(length) + (total - length)
+        is_seen = keys.unsqueeze(0) <= queries.unsqueeze(1)
+        scores = is_seen.where(scores, filter_value)
     return scores.softmax(-1).cast(query.dtype) @ value
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from workbench.base.dtypes import dtypes
 from workbench.models.onnx.table import row
 from workbench.tensor.tensor import Tensor
@@ -38,8 +36,8 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     flat = x.reshape((math.prod(batch) * math.prod(indexed), *rest))
     place = _flat_places(indices, indexed)
     if batch_dims:
-        starts = np.arange(math.prod(batch)).reshape(batch + (1,) * (place.ndim - batch_dims))
-        place = place + Tensor(starts * math.prod(indexed))
+        starts = Tensor.arange(math.prod(batch), dtype=dtypes.int64) * math.prod(indexed)
+        place = place + starts.reshape(batch + (1,) * (place.ndim - batch_dims))
     return flat[place]
 
 

@@ -12,7 +12,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
 from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.table import row
-from workbench.models.onnx.values import Array
+from workbench.models.onnx.values import Array, check_positions
 from workbench.tensor.tensor import Tensor
 
 
@@ -21,6 +21,8 @@ def reshape(x: Tensor, shape: Array, *, allowzero: int = 0) -> Tensor:
     wanted = numbers(shape)
     if not allowzero:
         wanted = [x.shape[a] if n == 0 else n for a, n in enumerate(wanted)]
+    if wanted.count(-1) > 1:
+        raise ModelError("cannot reshape", f"{tuple(wanted)} leaves several sizes open")
     if -1 in wanted:
         rest = math.prod(n for n in wanted if n != -1)
         wanted[wanted.index(-1)] = x.numel() // rest if rest else 0
@@ -195,6 +197,7 @@ def padded(
     # Positions instead of modes: a side may be longer than the axis, and there are many axes.
     for axis, (before, after) in enumerate(grown):
         if before or after:
+            check_positions(before + x.shape[axis] + after)
             places = np.pad(np.arange(x.shape[axis]), (before, after), mode)  # type: ignore[call-overload]
             x = x[(slice(None),) * axis + (Tensor(places),)]
     return x
@@ -259,6 +262,7 @@ def col2im(
     spans = [
         (n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(size, gaps, block, steps, strict=True)
     ]
+    check_positions(math.prod(size) + math.prod(spans) * math.prod(block))
     places = np.arange(math.prod(size)).reshape(size)
     windows = []
     for taps in np.ndindex(*block):

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
 from workbench.models.arithmetic import wide
@@ -51,8 +49,8 @@ def max_pool(
             place, step = place % below, step * size
         assert position is not None
         places = position
-    pictures = np.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2] + (1,) * len(shape))
-    return greatest, places + Tensor(pictures * math.prod(shape))
+    starts = Tensor.arange(x.shape[0] * x.shape[1], dtype=dtypes.int64) * math.prod(shape)
+    return greatest, places + starts.reshape(x.shape[:2] + (1,) * len(shape))
 
 
 @row("AveragePool", since=7)

@@ -11,6 +11,8 @@ from workbench.base.errors import ModelError
 from workbench.models.onnx.table import row
 from workbench.tensor.tensor import Tensor
 
+MOST_STEPS = 10_000
+"""The maximal number of steps that are unrolled."""
 Activation = Callable[[Tensor], Tensor]
 Step = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]
 """The states after a step, for its inputs' products with the weights and the states before. The
@@ -226,6 +228,8 @@ def _run(
         x = x.transpose(0, 1)
         initial = [t if t is None else t.transpose(0, 1) for t in initial]
     steps, batch = x.shape[:2]
+    if not 0 < steps <= MOST_STEPS:
+        raise ModelError("cannot run a network", f"{steps:,} steps are not 1 to {MOST_STEPS:,}")
     outputs, ends = [], []
     for place, is_reverse in enumerate(settings.directions):
         bias, step = step_of(place)

@@ -16,6 +16,7 @@ from workbench.base.errors import ModelError
 from workbench.models.arithmetic import wide
 from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.table import row
+from workbench.models.onnx.values import check_positions
 from workbench.models.sampling import Array, grid_sampled, neighbours, resampled, taken
 from workbench.tensor.tensor import Tensor
 
@@ -123,13 +124,14 @@ def _along(
 ) -> Tensor:
     """Return `x` with `count` elements along an axis."""
     size = x.shape[axis]
+    shrink = min(scale, 1.0) if sampling.antialiases else 1.0
+    check_positions(math.ceil(count * max(1.0, 2 / shrink)))
     points = _points(sampling.coordinates, size, count, scale, region)
     if sampling.mode == "nearest":
         y = taken(x, axis, _nearest(points, sampling.nearest))
     else:
         if sampling.mode not in ("linear", "cubic"):
             raise ModelError("cannot resize", f"there is no mode {sampling.mode!r}")
-        shrink = min(scale, 1.0) if sampling.antialiases else 1.0
         places, shares = neighbours(points, sampling.mode, shrink, sampling.cubic)
         if sampling.excludes_outside:
             shares = np.where((places < 0) | (places >= size), 0, shares)
@@ -209,6 +211,7 @@ def grid_sample(
 def affine_grid(theta: Tensor, size: Array, *, align_corners: int = 0) -> Tensor:
     """The points of a grid, moved by an affine transformation of each picture."""
     sizes = numbers(size)[2:]
+    check_positions(math.prod(sizes))
     axes = []
     for axis, count in enumerate(sizes):
         if align_corners:
