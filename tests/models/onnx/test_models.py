@@ -128,6 +128,40 @@ def test_rotary_embeddings_and_fast_gelu() -> None:
         check(model, normal(2, 3, 16), np.array([[0, 1, 2], [3, 4, 5]]))
 
 
+GROUPED = """g (float[2, S, 64] q, float[2, S, 32] k, float[2, S, 32] v, float[2, 2, P, 16] a,
+    float[2, 2, P, 16] b, int32[2] ends, int32 total) => (float[B, L, H] y) {
+    y, present_key, present_value = com.microsoft.GroupQueryAttention
+        <num_heads = 4, kv_num_heads = 2, do_rotary = 1 OPTIONS> (q, k, v, a, b, ends, total, c, s)
+}"""
+"""Four heads of queries for two of keys; Q is the length of what is new, P that of the cache."""
+
+
+@pytest.mark.parametrize("options", ["", ", rotary_interleaved = 1, local_window_size = 2"])
+def test_grouped_queries_with_a_cache(options: str) -> None:
+    """A prompt, whose cache is empty, and a token after sequences of several lengths."""
+    angles = normal(8, 8)
+    text = GROUPED.replace("OPTIONS", options)
+    model = parsed(text, {"c": np.cos(angles), "s": np.sin(angles)})
+    for length, past, ends in ((4, 0, [3, 3]), (1, 5, [5, 5]), (1, 5, [5, 3])):
+        new = normal(2, length, 64), normal(2, length, 32), normal(2, length, 32)
+        cache = normal(2, 2, past, 16), normal(2, 2, past, 16)
+        check(model, *new, *cache, np.array(ends, np.int32), np.array(length + past, np.int32))
+
+
+def test_heads_of_attention_in_one_tensor() -> None:
+    """ONNX Runtime has them on GPUs alone."""
+    query, key, value = (normal(2, 4, 2, 8) for _ in range(3))
+    call = "com.microsoft.MultiHeadAttention <num_heads = 2>"
+    flat = parsed(
+        f"g (float[2, 4, 16] q, float[2, 4, 16] k, float[2, 4, 16] v) => "
+        f"(float[2, 4, 16] y) {{ y = {call} (q, k, v) }}"
+    )
+    want = load_model(flat)(*(t.reshape(2, 4, 16) for t in (query, key, value))).numpy()
+    packed = parsed(f"g (float[2, 4, 2, 3, 8] x) => (float[2, 4, 16] y) {{ y = {call} (x) }}")
+    got = load_model(packed)(np.stack([query, key, value], 3)).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
 def test_a_product_with_integers_of_4_bits() -> None:
     packed = RNG.integers(0, 256, (6, 2, 8), np.uint8)
     scales = np.abs(normal(12))

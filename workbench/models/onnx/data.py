@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from workbench.base.dtypes import dtypes
-from workbench.base.errors import DTypeError, ModelError
+from workbench.base.errors import DTypeError, ModelError, cut
 from workbench.models.onnx.values import Array, dtype_of
 
 EXTERNAL = 1
@@ -24,6 +24,8 @@ MOST_AXES = 64
 """The maximal number of axes of numpy's arrays."""
 MOST_BYTES = 1 << 48
 """The maximal size of a tensor: a processor addresses no more."""
+MOST_LETTERS = 1000
+"""The maximal length of a reason: names in a file may have millions."""
 FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 """The fields of numbers of a TensorProto; the data of each tensor is in one of them, or raw."""
 _LINKS_NOT = getattr(os, "O_NOFOLLOW", 0)
@@ -40,7 +42,7 @@ class TensorReader:
     def error(self, because: str, more: str = "", hint: str = "") -> ModelError:
         """Return the error for a model that breaks a rule."""
         reason = f"{because}: {more}" if more else because
-        return ModelError(f"cannot read {self.name}", reason, hint)
+        return ModelError(f"cannot read {self.name}", cut(reason, MOST_LETTERS), hint)
 
     def check_text(self, *texts: str | bytes) -> None:
         """Errors: ModelError for a text that is not UTF-8, which the parser leaves as bytes."""

@@ -14,9 +14,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from workbench.base.errors import DTypeError, ModelError, kind_of
+from workbench.base.errors import DTypeError, ModelError, cut, kind_of
 from workbench.base.installation import install_command
-from workbench.models.onnx.data import TensorReader
+from workbench.models.onnx.data import MOST_LETTERS, TensorReader
 from workbench.models.onnx.values import Array, dtype_of
 
 INT32_MAX = (1 << 31) - 1
@@ -50,7 +50,7 @@ class OnnxNode:
     @property
     def where(self) -> str:
         """The node, in words."""
-        return f"node {self.name!r}"
+        return f"node {cut(repr(self.name), MOST_LETTERS)}"
 
     @property
     def full_name(self) -> str:
@@ -309,6 +309,8 @@ class _Reader(TensorReader):
         self.check_text(proto.op_type, domain, name, *proto.input, *outputs)
         if not (proto.op_type.isprintable() and domain.isprintable()):
             raise self.error(f"the name of an operator is {proto.op_type!r}")
+        if len(proto.op_type) + len(domain) > MOST_LETTERS:
+            raise self.error(f"the name of an operator has more than {MOST_LETTERS:,} letters")
         attributes, references = {}, {}
         inner = (*outer, defined)
         for each in proto.attribute:
@@ -365,6 +367,7 @@ class _Reader(TensorReader):
 
 def cannot_compute(node: OnnxNode, because: str, hint: str = "") -> ModelError:
     """Return the error for a node that cannot be computed."""
+    because = cut(because, MOST_LETTERS)
     return ModelError(f"cannot compute {node.full_name}", because, hint, node.where)
 
 

@@ -67,7 +67,7 @@ REFUSED: dict[str, str] = {
 """Operators of the default domain that cannot be computed here, each with the reason."""
 
 FAMILIES = (
-    *("constants", "contrib", "elementwise", "indexing", "movement"),
+    *("attention", "constants", "contrib", "elementwise", "indexing", "movement"),
     *("normalization", "pooling", "products", "quantization", "recurrent", "reductions", "resize"),
 )
 """The files of rows."""

@@ -62,6 +62,13 @@ def check_positions(count: int) -> None:
         raise ModelError("a result is too large", because)
 
 
+def axis_of(axis: int, rank: int) -> int:
+    """Return an axis counted from the first one. Errors: ModelError for one that is not there."""
+    if not -rank <= axis < rank:
+        raise ModelError(f"there is no axis {axis}", f"a tensor has {rank} axes")
+    return axis % rank
+
+
 class Value:
     """A value of a graph. It has an array if it is `known` while the graph is read; its tensor is
     made of that when an operator takes it."""

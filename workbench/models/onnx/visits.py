@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from workbench.models.onnx.file import MOST_DEPTH, OnnxNode, cannot_compute
 
-MOST_VALUES = 1_000_000
+MOST_VALUES = 300_000
 """The maximal number of inputs and outputs of the nodes of a walk."""
 
 

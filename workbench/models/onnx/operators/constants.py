@@ -10,7 +10,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import ModelError
 from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.table import row
-from workbench.models.onnx.values import Array, dtype_of, tensor_of
+from workbench.models.onnx.values import Array, axis_of, dtype_of, tensor_of
 from workbench.tensor.tensor import Tensor
 
 
@@ -59,7 +59,7 @@ def eye_like(x: Tensor, *, dtype: int | None = None, k: int = 0) -> Tensor:
 def one_hot(indices: Tensor, depth: Array, values: Tensor, *, axis: int = -1) -> Tensor:
     """values[1] where an index is, counted from the end if negative; elsewhere values[0]."""
     size = int(depth.item())
-    axis = axis % (indices.ndim + 1)
+    axis = axis_of(axis, indices.ndim + 1)
     index = indices.cast(dtypes.int64).unsqueeze(axis)
     index = (index < 0).where(index + size, index)
     shape = [1] * index.ndim

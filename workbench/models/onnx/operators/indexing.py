@@ -7,24 +7,18 @@ from typing import Any
 
 from workbench.base.dtypes import dtypes
 from workbench.models.onnx.table import row
+from workbench.models.onnx.values import axis_of
 from workbench.tensor.tensor import Tensor
-
-
-def counted_up(index: Tensor, size: int) -> Tensor:
-    """Return positions that count from the first element."""
-    index = index.cast(dtypes.int64)
-    return (index < 0).where(index + size, index)
 
 
 @row("Gather")
 def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
-    axis %= x.ndim
-    return x[(slice(None),) * axis + (counted_up(indices, x.shape[axis]),)]
+    return x[(slice(None),) * axis_of(axis, x.ndim) + (indices,)]
 
 
 @row("GatherElements", since=11)
 def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
-    return x.gather(axis, counted_up(indices, x.shape[axis]))
+    return x.gather(axis, indices)
 
 
 @row("GatherND", since=11)
@@ -45,10 +39,9 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
 def scatter_elements(
     x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
 ) -> Tensor:
-    index = counted_up(indices, x.shape[axis])
     if reduction == "none":
-        return x.scatter(axis, index, updates)
-    return x.scatter_reduce(axis, index, updates, REDUCTIONS[reduction])
+        return x.scatter(axis, indices, updates)
+    return x.scatter_reduce(axis, indices, updates, REDUCTIONS[reduction])
 
 
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
@@ -76,7 +69,8 @@ def _flat_places(indices: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the row-major position in `shape` of each index along the last axis."""
     place: Any = 0
     for axis, size in enumerate(shape):
-        place = place * size + counted_up(indices[..., axis], size)
+        index = indices[..., axis].cast(dtypes.int64)
+        place = place * size + (index < 0).where(index + size, index)
     if isinstance(place, int):
         return Tensor.zeros(*indices.shape[:-1], dtype=dtypes.int64)
     assert isinstance(place, Tensor)
@@ -109,7 +103,7 @@ def tensor_scatter(
     mode: str = "linear",
 ) -> Tensor:
     """A cache with new elements of each sequence written from its position on."""
-    axis %= cache.ndim
+    axis = axis_of(axis, cache.ndim)
     size, count = cache.shape[axis], update.shape[axis]
     shape = [1] * cache.ndim
     shape[axis] = size

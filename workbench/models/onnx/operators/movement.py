@@ -12,7 +12,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
 from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.table import row
-from workbench.models.onnx.values import Array, check_positions
+from workbench.models.onnx.values import Array, axis_of, check_positions
 from workbench.tensor.tensor import Tensor
 
 
@@ -31,7 +31,7 @@ def reshape(x: Tensor, shape: Array, *, allowzero: int = 0) -> Tensor:
 
 @row("Flatten", since=1)
 def flatten(x: Tensor, *, axis: int = 1) -> Tensor:
-    axis = axis + x.ndim if axis < 0 else axis
+    axis = axis if axis == x.ndim else axis_of(axis, x.ndim)
     return x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
@@ -71,10 +71,7 @@ def unsqueeze(x: Tensor, axes: Array) -> Tensor:
 
 def placed(axes: Sequence[int], rank: int) -> set[int]:
     """Return axes counted from the first one. Errors: ModelError for one that is not there."""
-    for axis in axes:
-        if not -rank <= axis < rank:
-            raise ModelError(f"there is no axis {axis}", f"a tensor has {rank} axes")
-    return {axis % rank for axis in axes}
+    return {axis_of(axis, rank) for axis in axes}
 
 
 @row("Expand", since=8, known=("shape",))
@@ -102,10 +99,10 @@ def split_fixed(
     if split is None:
         most = -(-size // count)
         split = [max(0, min(most, size - n * most)) for n in range(count)]
-    if sum(split) != size or len(split) != count:
+    if sum(split) != size or len(split) != count or min(split) < 0:
         raise ModelError("cannot split", f"parts of {tuple(split)} are not {count} of {size}")
     ends = np.cumsum(split).tolist()
-    lead = (slice(None),) * (axis % x.ndim)
+    lead = (slice(None),) * axis_of(axis, x.ndim)
     return tuple(x[(*lead, slice(b - n, b))] for b, n in zip(ends, split, strict=True))
 
 
@@ -170,7 +167,7 @@ def pad(
     *,
     mode: str = "constant",
 ) -> Tensor:
-    along = range(x.ndim) if axes is None else [a % x.ndim for a in numbers(axes)]
+    along = range(x.ndim) if axes is None else [axis_of(a, x.ndim) for a in numbers(axes)]
     return padded(x, numbers(pads), along, mode, 0 if value is None else value.item())
 
 
@@ -236,7 +233,7 @@ def trilu(x: Tensor, k: Array | None = None, *, upper: int = 1) -> Tensor:
 @row("CenterCropPad", since=18, known=("shape",))
 def center_crop_pad(x: Tensor, shape: Array, *, axes: Sequence[int] | None = None) -> Tensor:
     for axis, size in zip(range(x.ndim) if axes is None else axes, numbers(shape), strict=True):
-        axis %= x.ndim
+        axis = axis_of(axis, x.ndim)
         more = size - x.shape[axis]
         before = more // 2 if more >= 0 else -(-more // 2)
         x = padded(x, (before, more - before), (axis,), "constant")

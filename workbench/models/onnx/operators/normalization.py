@@ -8,6 +8,7 @@ from typing import Any
 from workbench.base.errors import ModelError
 from workbench.models.arithmetic import moments, standardized, wide
 from workbench.models.onnx.table import row
+from workbench.models.onnx.values import axis_of
 from workbench.tensor.tensor import Tensor
 
 
@@ -63,7 +64,7 @@ def layer_norm(
 ) -> Any:
     """`x` normalized over the axes from `axis` on, with the mean and the inverse deviation."""
     mine = wide(x)
-    axes = tuple(range(axis % x.ndim, x.ndim))
+    axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
     mean, inverse = moments(mine, axes, epsilon)
     y = ((mine - mean) * inverse).cast(x.dtype) * scale
     y = y if bias is None else y + bias
@@ -84,7 +85,7 @@ def simplified_layer_norm(
 ) -> Any:
     """`x` by the root of its mean square, with the inverse of that."""
     mine = wide(x)
-    axes = tuple(range(axis % x.ndim, x.ndim))
+    axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
     inverse = ((mine * mine).mean(axes, keepdim=True) + epsilon).rsqrt()
     return ((mine * inverse).cast(x.dtype) * scale).cast(x.dtype), inverse
 

@@ -10,7 +10,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.models.onnx.operators.elementwise import cast_to
 from workbench.models.onnx.operators.products import conv
 from workbench.models.onnx.table import row
-from workbench.models.onnx.values import dtype_of
+from workbench.models.onnx.values import axis_of, dtype_of
 from workbench.tensor.tensor import Tensor
 
 
@@ -74,7 +74,7 @@ def _spread(value: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
     """Return a scale or zero point in the shape of `x`: one for all, an axis or its blocks."""
     if value.numel() == 1:
         return value.reshape(())
-    axis %= x.ndim
+    axis = axis_of(axis, x.ndim)
     if not block_size:
         return value.reshape((-1,) + (1,) * (x.ndim - axis - 1))
     repeated = value.repeat_interleave(block_size, axis)

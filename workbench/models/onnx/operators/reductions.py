@@ -11,7 +11,7 @@ from workbench.models.arithmetic import wide
 from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.operators.movement import placed
 from workbench.models.onnx.table import row
-from workbench.models.onnx.values import Array
+from workbench.models.onnx.values import Array, axis_of
 from workbench.tensor.tensor import Tensor
 
 Axes = tuple[int, ...]
@@ -101,7 +101,7 @@ def argmin(x: Tensor, *, axis: int = 0, keepdims: int = 1, select_last_index: in
 
 
 def _position(x: Tensor, method: str, axis: int, keepdims: int, from_end: int) -> Tensor:
-    axis %= x.ndim
+    axis = axis_of(axis, x.ndim)
     place: Tensor = getattr(x.flip(axis) if from_end else x, method)(axis, bool(keepdims))
     place = place.cast(dtypes.int64)
     return x.shape[axis] - 1 - place if from_end else place
@@ -126,7 +126,7 @@ def _scanned(
     scan: Callable[[Tensor, int], Tensor],
 ) -> Tensor:
     """Sums or products of the elements up to each, or before each."""
-    along = int(axis.item()) % x.ndim
+    along = axis_of(int(axis.item()), x.ndim)
     y = x.flip(along) if reverse else x
     if exclusive:
         sides = [(0, 0)] * x.ndim
@@ -158,7 +158,7 @@ def _log_softmax(x: Tensor, axis: int) -> Tensor:
 
 def _hardmax(x: Tensor, axis: int) -> Tensor:
     """1 at the first of the greatest elements along an axis, 0 elsewhere."""
-    axis %= x.ndim
+    axis = axis_of(axis, x.ndim)
     shape = [1] * x.ndim
     shape[axis] = x.shape[axis]
     steps = Tensor.arange(x.shape[axis], dtype=dtypes.int32).reshape(tuple(shape))
@@ -169,7 +169,7 @@ def _of_matrix(function: Callable[[Tensor, int], Tensor]) -> Callable[..., Tenso
     """Before opset 13 all axes from `axis` on are one."""
 
     def computed(x: Tensor, *, axis: int = 1) -> Tensor:
-        axis = axis + x.ndim if axis < 0 else axis
+        axis = axis if axis == x.ndim else axis_of(axis, x.ndim)
         flat = x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
         return function(flat, 1).reshape(x.shape)
 

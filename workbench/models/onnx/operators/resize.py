@@ -16,7 +16,7 @@ from workbench.base.errors import ModelError
 from workbench.models.arithmetic import wide
 from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.table import row
-from workbench.models.onnx.values import check_positions
+from workbench.models.onnx.values import axis_of, check_positions
 from workbench.models.sampling import Array, grid_sampled, neighbours, resampled, taken
 from workbench.tensor.tensor import Tensor
 
@@ -62,7 +62,7 @@ def resize(
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> Tensor:
-    along = range(x.ndim) if axes is None else [a % x.ndim for a in axes]
+    along = range(x.ndim) if axes is None else [axis_of(a, x.ndim) for a in axes]
     sampling = ResizeOptions(
         coordinate_transformation_mode,
         mode,
