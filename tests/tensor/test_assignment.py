@@ -194,6 +194,8 @@ INDEXES: dict[str, tuple[Any, Any]] = {
     "a mask and a slice": ((np.array([True, False, True]), slice(0, 2)), 9),
     "none": (np.zeros(0, int), 3),
     "no element of a mask": (np.zeros((3, 4), bool), 3),
+    "no element of a mask, no value": (np.zeros((3, 4), bool), np.zeros(0)),
+    "no row of a mask, no rows": (np.zeros(3, bool), np.zeros((0, 4))),
 }
 
 

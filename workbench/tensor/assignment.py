@@ -196,9 +196,11 @@ class Assignment(Gather):
                 f"it is true at {count} places",
                 f"{plural(count, 'row')}, or one that is repeated",
             )
+        rest = value.shape[1:]
+        if not count:  # nothing is written
+            return value.sum(0).expand(*mask.shape, *rest)
         places = mask.flatten().cumsum(0, position_dtype(mask.numel())) - 1
-        rows = value._elements_at(0, places) if count else value.sum(0, keepdim=True)
-        return rows.reshape(*mask.shape, *value.shape[1:])
+        return value._elements_at(0, places).reshape(*mask.shape, *rest)
 
     def _with_elements(self, places: list[tuple[int, Any]], value: Self) -> Self:
         """Return this tensor with `value`, of the shape of `self._at(places)`, at `places`.

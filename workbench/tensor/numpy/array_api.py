@@ -35,13 +35,25 @@ from workbench.tensor.numpy.functions.reasons import VALUES
 from workbench.tensor.numpy.promotion import first_tensor
 from workbench.tensor.numpy.tensor_class import tensor_class
 from workbench.tensor.numpy.ufuncs import call
-from workbench.tensor.operands.arguments import dtype_error
+from workbench.tensor.operands.arguments import axis_error, dtype_error
 
 T = Any  # a Tensor; this room is below the class
 
 __array_api_version__ = "2024.12"
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
-"""The versions of the standard whose functions are all here, but for complex numbers."""
+"""The versions of the standard whose functions are all here, but for those of `REASONS`."""
+REASONS = {
+    **dict.fromkeys(("complex64", "complex128"), "no Tensor has complex numbers"),
+    "fft": "its results are complex, and no Tensor has complex numbers",
+}
+"""Why a name of the standard is absent."""
+DEVIATIONS = {
+    "size": "a method, as PyTorch's; the number of elements is x.numel()",
+    "__bool__": "refused: x.item() is the value",
+    "__index__": "absent: int(x) is the value",
+    "__complex__": "absent: no Tensor has complex numbers",
+}
+"""What of a Tensor is not as the standard says."""
 linalg = array_api_linalg
 
 e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
@@ -49,6 +61,11 @@ bool = dtypes.bool
 int8, int16, int32, int64 = dtypes.sints
 uint8, uint16, uint32, uint64 = dtypes.uints
 float32, float64 = dtypes.float32, dtypes.float64
+
+
+def __getattr__(name: str) -> Any:
+    reason = f": {REASONS[name]}" if name in REASONS else ""
+    raise AttributeError(f"the array API of Tensors has no {name!r}{reason}")
 
 
 # elementwise functions
@@ -106,6 +123,7 @@ logical_or, logical_xor = _elementwise("logical_or"), _elementwise("logical_xor"
 maximum, minimum = _elementwise("maximum"), _elementwise("minimum")
 multiply = _elementwise("multiply")
 negative = _elementwise("negative")
+nextafter = _elementwise("nextafter")
 not_equal = _elementwise("not_equal")
 positive = _elementwise("positive")
 pow = _elementwise("pow", "power")
@@ -209,8 +227,9 @@ def full_like(x: T, /, fill_value: Any, *, dtype: DType | None = None,
 
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: Any = None) -> T:
     result = tensor_class().from_dlpack(x)
-    result = result if device is None else result.to(device)
-    return result.clone() if copy else result
+    if copy:  # now, before the owner of the memory writes to it
+        result = tensor_class()(result.numpy().copy())
+    return result if device is None else result.to(device)
 
 
 def linspace(start: float, stop: float, /, num: int, *, dtype: DType | None = None,
@@ -220,7 +239,7 @@ def linspace(start: float, stop: float, /, num: int, *, dtype: DType | None = No
 
 
 def meshgrid(*arrays: T, indexing: str = "xy") -> tuple[T, ...]:
-    return tuple(joining.meshgrid(*arrays, indexing=indexing, beside=arrays[0]))
+    return joining.meshgrid(*arrays, indexing=indexing, beside=arrays[0]) if arrays else ()
 
 
 def tril(x: T, /, *, k: int = 0) -> T:
@@ -260,6 +279,7 @@ class IntInfo(NamedTuple):
 
 def astype(x: T, dtype: DType, /, *, copy: Any = True, device: str | None = None) -> T:
     result = x.cast(dtype)
+    result = result.clone() if copy and result is x else result
     return result if device is None else result.to(device)
 
 
@@ -390,6 +410,10 @@ def unstack(x: T, /, *, axis: int = 0) -> tuple[T, ...]:
 
 
 def take(x: T, indices: T, /, *, axis: int | None = None) -> T:
+    if axis is None and x.ndim > 1:
+        raise axis_error(
+            "take: which axis the places are of is open", f"there are {x.ndim}", "axis=0"
+        )
     return elementwise.take(x, indices, axis, beside=x)
 
 

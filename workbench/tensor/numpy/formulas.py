@@ -23,7 +23,7 @@ def is_negative(x: T) -> T:
 def expm1(x: T) -> T:
     """Return e ** x - 1. Source: W. Kahan's formula, right also where e ** x is close to 1."""
     u = x.exp()
-    near = (u - 1) * x / u.log()
+    near = (u - 1) * (x / u.log())  # in this order no product overflows
     far = (u - 1).eq(-1) | u.isinf()
     return u.eq(1).where(x, far.where(u - 1, near))
 
@@ -31,7 +31,7 @@ def expm1(x: T) -> T:
 def log1p(x: T) -> T:
     """Return log(1 + x). Source: W. Kahan's formula, right also where x is small."""
     u = x + 1
-    near = u.log() * x / (u - 1)
+    near = u.log() * (x / (u - 1))  # in this order no product overflows
     return u.eq(1).where(x, u.isinf().where(u.log(), near))
 
 
@@ -97,6 +97,19 @@ def modf(x: T) -> tuple[T, T]:
     whole = x.trunc()
     rest = x.isinf().where(like(x, 0.0), x - whole)
     return rest.copysign(x), whole.copysign(x)
+
+
+def nextafter(x: T, y: T) -> T:
+    """Return the float beside `x` on the side of `y`: its bits, as an integer, are 1 more or less.
+
+    Source: IEEE 754, whose floats of one sign are ordered as their bits are.
+    """
+    bits = x.bitcast(f"int{x.dtype.bits}")
+    is_outward = (y > x).eq(x > 0)
+    beside = (bits + is_outward.where(like(bits, 1), like(bits, -1))).bitcast(x.dtype)
+    least = like(bits, 1).bitcast(x.dtype).copysign(y)
+    result = x.eq(y).where(y, x.eq(0).where(least, beside))
+    return (x.isnan() | y.isnan()).where(like(x, math.nan), result)
 
 
 def whole_reciprocal(x: T) -> T:

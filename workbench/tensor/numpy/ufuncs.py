@@ -76,6 +76,7 @@ UFUNCS: dict[str, Row] = {
     "copysign": _method("copysign"),
     "signbit": formulas.is_negative,
     "modf": formulas.modf,
+    "nextafter": formulas.nextafter,
     # products of matrices
     "matmul": formulas.product,
     "matvec": formulas.matvec,
@@ -130,7 +131,6 @@ _TEXT = "it is for text, and no Tensor has text"
 REASONS: dict[str, str] = {
     "frexp": _BITS,
     "ldexp": _BITS,
-    "nextafter": _BITS,
     "spacing": _BITS,
     "gcd": _LOOP,
     "lcm": _LOOP,

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import dtypes
+from workbench.tensor.lazily import refuse_to_compute
 from workbench.tensor.numpy.functions.movement import axis_of, diagonal, moved_to
+from workbench.tensor.numpy.functions.reasons import LAPACK
 from workbench.tensor.numpy.functions.table import T, row
 from workbench.tensor.numpy.promotion import as_tensor, common_kind, kind_of_dtype
 from workbench.tensor.numpy.ufuncs import call, reduce
@@ -192,11 +194,8 @@ def matrix_power(a: T, n: int) -> T:
             "a matrix of as many rows as columns",
         )
     if n < 0:
-        raise dtype_error(
-            "a negative power of a matrix",
-            "no Tensor has an inverse",
-            "np.linalg.inv on the values, then a positive power",
-        )
+        refuse_to_compute("a negative power of a matrix needs its inverse", LAPACK)
+        return as_tensor(np.linalg.matrix_power(a.numpy(), n), a)
     if n == 0:
         unit = as_tensor(np.eye(a.shape[-1]), a).cast(a.dtype)
         return unit.expand(*a.shape)
@@ -259,11 +258,8 @@ def _matrix_norm(x: T, axes: tuple[int, int], ord: Any, keepdims: bool) -> T:
     if ord is None or ord in ("f", "fro"):
         return x.square().sum(axes, keepdims, x.dtype).sqrt()
     if ord not in (1, -1, math.inf, -math.inf):
-        raise dtype_error(
-            f"np.linalg.norm: ord={ord!r} of a matrix is not computed for Tensors",
-            "it needs singular values, which LAPACK computes",
-            "ord= 'fro', 1, -1, np.inf or -np.inf",
-        )
+        refuse_to_compute(f"ord={ord!r} of a matrix needs its singular values", LAPACK)
+        return as_tensor(np.linalg.norm(x.numpy(), ord, axes, keepdims), x)
     rows, columns = axes if abs(ord) == 1 else axes[::-1]
     totals = x.abs().sum(rows, True, x.dtype)
     result = totals.max(columns, True) if ord > 0 else totals.min(columns, True)
