@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,17 +81,23 @@ def load_rows() -> None:
 
 
 def row(
-    *names: str, since: int = 1, known: Sequence[str] = (), domain: str = ""
+    *names: str,
+    since: int = 1,
+    known: Sequence[str] = (),
+    domain: str = "",
+    shared: type | None = None,
 ) -> Callable[[Function], Function]:
     """Enter a function in the table: for operators of a domain, from the opset `since` on. `known`
-    names the arguments that must be known while the graph is read."""
+    names the arguments that must be known while the graph is read. `shared` is a dataclass of
+    attributes that several operators have: its fields are keywords of the function, too."""
 
     def entered(function: Function) -> Function:
         parameters = inspect.signature(function).parameters.values()
-        inputs = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+        inputs = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
         variadic = any(p.kind is p.VAR_POSITIONAL and p.name in known for p in parameters)
         places = {-1} if variadic else {inputs.index(name) for name in known}
         keywords = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        keywords |= {each.name for each in fields(shared)} if shared else set()
         for name in names:
             rows = ROWS.setdefault((domain, name), [])
             assert all(other.since != since for other in rows), f"two rows of {name} {since}"

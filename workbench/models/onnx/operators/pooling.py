@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.base.dtypes import dtypes
@@ -11,7 +12,7 @@ from workbench.base.errors import ModelError
 from workbench.models.arithmetic import wide
 from workbench.models.onnx.operators.elementwise import numbers
 from workbench.models.onnx.operators.movement import padded
-from workbench.models.onnx.operators.products import pads_of
+from workbench.models.onnx.operators.products import Windows
 from workbench.models.onnx.table import row
 from workbench.models.onnx.values import Array
 from workbench.tensor.tensor import Tensor
@@ -19,24 +20,33 @@ from workbench.tensor.tensor import Tensor
 Numbers = Sequence[int] | None
 
 
-@row("MaxPool")
-def max_pool(
-    x: Tensor,
-    *,
-    kernel_shape: Sequence[int],
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Numbers = None,
-    pads: Numbers = None,
-    storage_order: int = 0,
-    strides: Numbers = None,
-    count: int,
-) -> Any:
+@dataclass(frozen=True, slots=True)
+class Pool(Windows):
+    """The attributes of pools."""
+
+    ceil_mode: int = 0
+
+    def arguments(self, x: Tensor) -> dict[str, Any]:
+        """Return the arguments of the pools of Tensors. Errors: ModelError without a kernel."""
+        if self.kernel_shape is None or len(self.kernel_shape) != x.ndim - 2:
+            raise ModelError("cannot pool", f"its kernel_shape is {self.kernel_shape}")
+        rank = len(self.kernel_shape)
+        return {
+            "kernel_size": tuple(self.kernel_shape),
+            "stride": self.steps(rank),
+            "dilation": self.gaps(rank),
+            "padding": self.padding(x.shape[2:], self.kernel_shape),
+            "ceil_mode": bool(self.ceil_mode),
+        }
+
+
+@row("MaxPool", shared=Pool)
+def max_pool(x: Tensor, *, storage_order: int = 0, count: int, **options: Any) -> Any:
     """The greatest element of each window, and its position in the whole tensor."""
-    options = _options(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
+    arguments = Pool(**options).arguments(x)
     if count == 1:
-        return x.max_pool2d(**options)
-    greatest, places = x.max_pool2d(**options, return_indices=True)
+        return x.max_pool2d(**arguments)
+    greatest, places = x.max_pool2d(**arguments, return_indices=True)
     shape = x.shape[2:]
     places = places.cast(dtypes.int64)
     if storage_order == 1:  # the first axis varies fastest
@@ -53,52 +63,29 @@ def max_pool(
     return greatest, places + starts.reshape(x.shape[:2] + (1,) * len(shape))
 
 
-@row("AveragePool", since=7)
-def average_pool(
-    x: Tensor,
-    *,
-    kernel_shape: Sequence[int],
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    dilations: Numbers = None,
-    pads: Numbers = None,
-    strides: Numbers = None,
-) -> Tensor:
-    options = _options(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
-    return x.avg_pool2d(**options, count_include_pad=bool(count_include_pad))
+@row("AveragePool", since=7, shared=Pool)
+def average_pool(x: Tensor, *, count_include_pad: int = 0, **options: Any) -> Tensor:
+    arguments = Pool(**options).arguments(x)
+    return x.avg_pool2d(**arguments, count_include_pad=bool(count_include_pad))
 
 
-@row("LpPool", since=2)
-def lp_pool(
-    x: Tensor,
-    *,
-    kernel_shape: Sequence[int],
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Numbers = None,
-    p: int = 2,
-    pads: Numbers = None,
-    strides: Numbers = None,
-) -> Tensor:
+@row("LpPool", since=2, shared=Pool)
+def lp_pool(x: Tensor, *, p: int = 2, **options: Any) -> Tensor:
     """The norm of order `p` of each window: its powers' sums are a convolution with ones."""
-    options = _options(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
-    rank = len(kernel_shape)
+    arguments = Pool(**options).arguments(x)
+    kernel, steps, gaps = (arguments[key] for key in ("kernel_size", "stride", "dilation"))
+    rank = len(kernel)
     powers = wide(x).abs() ** p
     pictures = powers.reshape((x.shape[0] * x.shape[1], 1, *x.shape[2:]))
-    if ceil_mode:
-        sides = options["padding"][::-1]
+    if arguments["ceil_mode"]:
+        sides = arguments["padding"][::-1]
         more = [
             _beyond(n + sides[2 * a] + sides[2 * a + 1], k, s, d)
-            for a, (n, k, s, d) in enumerate(
-                zip(x.shape[2:], kernel_shape, options["stride"], options["dilation"], strict=True)
-            )
+            for a, (n, k, s, d) in enumerate(zip(x.shape[2:], kernel, steps, gaps, strict=True))
         ]
         pictures = padded(pictures, [0] * rank + more, range(2, 2 + rank), "constant")
-    ones = Tensor.ones(1, 1, *kernel_shape, dtype=powers.dtype)
-    sums = pictures.conv2d(
-        ones, None, 1, options["stride"], options["dilation"], options["padding"]
-    )
+    ones = Tensor.ones(1, 1, *kernel, dtype=powers.dtype)
+    sums = pictures.conv2d(ones, None, 1, steps, gaps, arguments["padding"])
     return (sums ** (1 / p)).reshape((*x.shape[:2], *sums.shape[2:]))
 
 
@@ -107,28 +94,6 @@ def _beyond(size: int, kernel: int, stride: int, dilation: int) -> int:
     extent = (kernel - 1) * dilation + 1
     count = -(-(size - extent) // stride) + 1
     return max(0, (count - 1) * stride + extent - size)
-
-
-def _options(
-    x: Tensor,
-    kernel: Sequence[int],
-    auto_pad: str,
-    ceil_mode: int,
-    dilations: Numbers,
-    pads: Numbers,
-    strides: Numbers,
-) -> dict[str, Any]:
-    """Return the arguments of the pools of Tensors."""
-    rank = len(kernel)
-    steps, gaps = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
-    sides = pads_of(auto_pad, x.shape[2:], kernel, steps, gaps, pads)
-    return {
-        "kernel_size": tuple(kernel),
-        "stride": steps,
-        "dilation": gaps,
-        "padding": tuple(n for a in range(rank)[::-1] for n in (sides[a], sides[a + rank])),
-        "ceil_mode": bool(ceil_mode),
-    }
 
 
 @row("GlobalAveragePool")

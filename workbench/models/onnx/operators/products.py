@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
@@ -40,64 +42,88 @@ def einsum(*inputs: Tensor, equation: str) -> Tensor:
     return Tensor.einsum(equation, *inputs)
 
 
-@row("Conv")
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The attributes of operators that move windows over pictures."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Sequence[int] | None = None
+    kernel_shape: Sequence[int] | None = None
+    pads: Sequence[int] | None = None
+    strides: Sequence[int] | None = None
+
+    def steps(self, rank: int) -> tuple[int, ...]:
+        return tuple(self.strides or (1,) * rank)
+
+    def gaps(self, rank: int) -> tuple[int, ...]:
+        return tuple(self.dilations or (1,) * rank)
+
+    def sides(self, shape: Sequence[int], kernel: Sequence[int]) -> list[int]:
+        """Return the elements put before each axis, and then those after each."""
+        rank = len(shape)
+        if self.auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+            raise ModelError("cannot pad windows", f"there is no auto_pad {self.auto_pad!r}")
+        if self.auto_pad == "NOTSET":
+            return list(self.pads or (0,) * (2 * rank))
+        if self.auto_pad == "VALID":
+            return [0] * (2 * rank)
+        before, after = [], []
+        for n, k, s, d in zip(shape, kernel, self.steps(rank), self.gaps(rank), strict=True):
+            total = max(0, (-(-n // s) - 1) * s + (k - 1) * d + 1 - n)
+            less, more = total // 2, total - total // 2
+            before.append(less if self.auto_pad == "SAME_UPPER" else more)
+            after.append(more if self.auto_pad == "SAME_UPPER" else less)
+        return before + after
+
+    def padding(self, shape: Sequence[int], kernel: Sequence[int]) -> tuple[int, ...]:
+        """Return the elements before and after each axis, from the last axis on, as PyTorch has
+        them."""
+        rank, sides = len(shape), self.sides(shape, kernel)
+        return tuple(n for a in range(rank)[::-1] for n in (sides[a], sides[a + rank]))
+
+
+@row("Conv", shared=Windows)
 def conv(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
-    group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, *, group: int = 1, **options: Any
 ) -> Tensor:
-    kernel, rank = weight.shape[2:], x.ndim - 2
-    steps, gaps = strides or (1,) * rank, dilations or (1,) * rank
-    sides = pads_of(auto_pad, x.shape[2:], kernel, steps, gaps, pads)
-    # from the last axis on, as PyTorch writes it
-    flat = [n for a in range(rank)[::-1] for n in (sides[a], sides[a + rank])]
-    if min(flat, default=0) < 0:
-        raise ModelError("cannot convolve", f"a padding is negative: {tuple(sides)}")
-    return x.conv2d(weight, bias, group, tuple(steps), tuple(gaps), tuple(flat))
+    windows, rank = Windows(**options), x.ndim - 2
+    padding = windows.padding(x.shape[2:], weight.shape[2:])
+    if min(padding, default=0) < 0:
+        raise ModelError("cannot convolve", f"a padding is negative: {padding}")
+    return x.conv2d(weight, bias, group, windows.steps(rank), windows.gaps(rank), padding)
 
 
-@row("ConvTranspose")
+@row("ConvTranspose", shared=Windows)
 def conv_transpose(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
     group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
     output_padding: Sequence[int] | None = None,
     output_shape: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
+    **options: Any,
 ) -> Tensor:
     """The transposed convolution: all of it, then cut and grown to the shape that is asked for."""
-    kernel, rank = weight.shape[2:], x.ndim - 2
-    steps, gaps = strides or (1,) * rank, dilations or (1,) * rank
+    windows, kernel, rank = Windows(**options), weight.shape[2:], x.ndim - 2
+    steps, gaps = windows.steps(rank), windows.gaps(rank)
     more = list(output_padding or (0,) * rank)
     sizes = [
         (n - 1) * s + (k - 1) * d + 1
         for n, k, s, d in zip(x.shape[2:], kernel, steps, gaps, strict=True)
     ]
     before, after = [0] * rank, [0] * rank
-    if output_shape is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+    if output_shape is None and windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         output_shape = [n * s for n, s in zip(x.shape[2:], steps, strict=True)]
     if output_shape is not None:
         for a, wanted in enumerate(list(output_shape)[-rank:]):
             total = sizes[a] + more[a] - wanted
             half = total // 2 if total > 0 else 0
-            before[a] = half if auto_pad == "SAME_UPPER" else max(0, total) - half
+            before[a] = half if windows.auto_pad == "SAME_UPPER" else max(0, total) - half
             after[a] = total - before[a]
-    elif pads is not None and auto_pad != "VALID":
-        before, after = list(pads[:rank]), list(pads[rank:])
-    y = x.conv_transpose2d(weight, None, group, tuple(steps), tuple(gaps))
+    elif windows.pads is not None and windows.auto_pad != "VALID":
+        before, after = list(windows.pads[:rank]), list(windows.pads[rank:])
+    y = x.conv_transpose2d(weight, None, group, steps, gaps)
     # First grown, then cut: what is cut off at the end may be more than there was.
     y = padded(y, [0] * rank + more, range(2, 2 + rank), "constant")
     y = padded(y, [-n for n in (*before, *after)], range(2, 2 + rank), "constant")
@@ -120,28 +146,3 @@ def determinant(x: Tensor) -> Tensor:
         total = term if total is None else total + term if column % 2 == 0 else total - term
     assert total is not None
     return total
-
-
-def pads_of(
-    auto_pad: str,
-    shape: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int] | None,
-) -> list[int]:
-    """Return the elements put before each axis, and then those after each."""
-    rank = len(shape)
-    if auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
-        raise ModelError("cannot pad windows", f"there is no auto_pad {auto_pad!r}")
-    if auto_pad == "NOTSET":
-        return list(pads or (0,) * (2 * rank))
-    if auto_pad == "VALID":
-        return [0] * (2 * rank)
-    before, after = [], []
-    for n, k, s, d in zip(shape, kernel, strides, dilations, strict=True):
-        total = max(0, (-(-n // s) - 1) * s + (k - 1) * d + 1 - n)
-        less, more = total // 2, total - total // 2
-        before.append(less if auto_pad == "SAME_UPPER" else more)
-        after.append(more if auto_pad == "SAME_UPPER" else less)
-    return before + after

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.models.onnx.operators.elementwise import cast_to
-from workbench.models.onnx.operators.products import conv
+from workbench.models.onnx.operators.products import Windows, conv
 from workbench.models.onnx.table import row
 from workbench.models.onnx.values import axis_of, dtype_of
 from workbench.tensor.tensor import Tensor
@@ -125,27 +124,22 @@ def _along(value: Tensor, axis: int) -> Tensor:
     return value.reshape((-1,) + (1,) * (-axis - 1)) if value.ndim == 1 else value
 
 
-@row("ConvInteger", since=10)
+@row("ConvInteger", since=10, shared=Windows)
 def conv_integer(
     x: Tensor,
     weight: Tensor,
     x_zero: Tensor | None = None,
     w_zero: Tensor | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
     group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
+    **options: Any,
 ) -> Tensor:
-    options: dict[str, Any] = {"auto_pad": auto_pad, "dilations": dilations, "group": group}
     # The border is the zero point, which is 0 after it has been subtracted.
     whole, taps = _less(x, x_zero, -1), _less(weight, w_zero, -weight.ndim)
-    return conv(whole, taps, pads=pads, strides=strides, **options)
+    return conv(whole, taps, group=group, **options)
 
 
-@row("QLinearConv", since=10)
+@row("QLinearConv", since=10, shared=Windows)
 def qlinear_conv(
     x: Tensor,
     x_scale: Tensor,
@@ -157,16 +151,12 @@ def qlinear_conv(
     y_zero: Tensor,
     bias: Tensor | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
     group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
+    **options: Any,
 ) -> Tensor:
-    options: dict[str, Any] = {"auto_pad": auto_pad, "dilations": dilations, "group": group}
-    whole, taps = _less(x, x_zero, -1), _less(weight, w_zero, -weight.ndim)
-    sums = conv(whole, taps, bias, pads=pads, strides=strides, **options)
+    sums = conv_integer(x, weight, x_zero, w_zero, group=group, **options)
+    if bias is not None:
+        sums = sums + bias.reshape((1, -1) + (1,) * (x.ndim - 2))
     channels = _along(w_scale, 1 - x.ndim)
     scales = _along(x_scale, -1) * channels / _along(y_scale, -1)
     return rounded(sums.cast(dtypes.float32) * scales, y_zero.reshape(()), y_zero.dtype)

@@ -33,12 +33,13 @@ DEFAULTS: dict[str, tuple[float, float]] = {
 class Settings:
     """The attributes that all recurrent networks have."""
 
-    activations: Sequence[str]
-    activation_alpha: Sequence[float]
-    activation_beta: Sequence[float]
-    clip: float
-    direction: str
-    layout: int
+    activations: Sequence[str] = ()
+    activation_alpha: Sequence[float] = ()
+    activation_beta: Sequence[float] = ()
+    clip: float = 0.0
+    direction: str = "forward"
+    hidden_size: int = 0
+    layout: int = 0
 
     @property
     def directions(self) -> tuple[bool, ...]:
@@ -83,7 +84,7 @@ def _activation(name: str, alpha: float, beta: float) -> Activation:
     return functions[name]
 
 
-@row("RNN", since=7)
+@row("RNN", since=7, shared=Settings)
 def rnn(
     x: Tensor,
     w: Tensor,
@@ -92,15 +93,10 @@ def rnn(
     lengths: Tensor | None = None,
     initial_h: Tensor | None = None,
     *,
-    activation_alpha: Sequence[float] = (),
-    activation_beta: Sequence[float] = (),
     activations: Sequence[str] = ("Tanh", "Tanh"),
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int = 0,
-    layout: int = 0,
+    **options: Any,
 ) -> Any:
-    settings = Settings(activations, activation_alpha, activation_beta, clip, direction, layout)
+    settings = Settings(activations, **options)
 
     def step_of(place: int) -> tuple[Any, Step]:
         (f,) = settings.functions(place, 1)
@@ -113,7 +109,7 @@ def rnn(
     return _run(settings, x, w, r.shape[-1], lengths, (initial_h,), step_of)
 
 
-@row("GRU", since=7)
+@row("GRU", since=7, shared=Settings)
 def gru(
     x: Tensor,
     w: Tensor,
@@ -122,16 +118,11 @@ def gru(
     lengths: Tensor | None = None,
     initial_h: Tensor | None = None,
     *,
-    activation_alpha: Sequence[float] = (),
-    activation_beta: Sequence[float] = (),
     activations: Sequence[str] = ("Sigmoid", "Tanh", "Sigmoid", "Tanh"),
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int = 0,
-    layout: int = 0,
     linear_before_reset: int = 0,
+    **options: Any,
 ) -> Any:
-    settings = Settings(activations, activation_alpha, activation_beta, clip, direction, layout)
+    settings = Settings(activations, **options)
     size = r.shape[-1]
 
     def step_of(place: int) -> tuple[Any, Step]:
@@ -162,7 +153,7 @@ def gru(
     return _run(settings, x, w, size, lengths, (initial_h,), step_of)
 
 
-@row("LSTM", since=7)
+@row("LSTM", since=7, shared=Settings)
 def lstm(
     x: Tensor,
     w: Tensor,
@@ -173,16 +164,11 @@ def lstm(
     initial_c: Tensor | None = None,
     p: Tensor | None = None,
     *,
-    activation_alpha: Sequence[float] = (),
-    activation_beta: Sequence[float] = (),
     activations: Sequence[str] = ("Sigmoid", "Tanh", "Tanh", "Sigmoid", "Tanh", "Tanh"),
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int = 0,
     input_forget: int = 0,
-    layout: int = 0,
+    **options: Any,
 ) -> Any:
-    settings = Settings(activations, activation_alpha, activation_beta, clip, direction, layout)
+    settings = Settings(activations, **options)
     size = r.shape[-1]
 
     def step_of(place: int) -> tuple[Any, Step]:
