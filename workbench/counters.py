@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 from functools import lru_cache
 
 from workbench.backends.device import Device
@@ -56,17 +57,44 @@ def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     kernel without opts, `plain`, has the operations of the algorithm; `tuned` is the one that ran.
     """
     estimates = _estimate(plain)
-    GlobalCounters.kernel_count += 1
-    GlobalCounters.global_ops += estimates.flops
-    GlobalCounters.global_mem += estimates.bytes
-    GlobalCounters.time_sum_s += seconds
-    is_printed = DEBUG.value >= SHOWN_FROM
-    if not is_printed and not LOG.isEnabledFor(logging.INFO):
+    _add(1, estimates.flops, estimates.bytes, seconds)
+    if not _is_heard():
         return
     line = _line(tuned, device, seconds, estimates)
     LOG.info(line)
-    if is_printed:
+    if DEBUG.value >= SHOWN_FROM:
         print(line, file=sys.stderr)
+
+
+class CountedTogether:
+    """Kernels, each (plain, tuned, device) as in `count_run`, that run together: `add` counts all
+    of them at once, and gives each the same part of the time."""
+
+    def __init__(self, kernels: Sequence[tuple[UOp, UOp, str]]):
+        self._kernels = kernels
+        estimates = [_estimate(plain) for plain, _, _ in kernels]
+        self._flops = sum(each.flops for each in estimates)
+        self._bytes = sum(each.bytes for each in estimates)
+
+    def add(self, seconds: float) -> None:
+        """Count one run of all kernels, in `seconds` together."""
+        if _is_heard():
+            for kernel in self._kernels:
+                count_run(*kernel, seconds / len(self._kernels))
+            return
+        _add(len(self._kernels), self._flops, self._bytes, seconds)
+
+
+def _add(kernels: int, flops: int, bytes_: int, seconds: float) -> None:
+    GlobalCounters.kernel_count += kernels
+    GlobalCounters.global_ops += flops
+    GlobalCounters.global_mem += bytes_
+    GlobalCounters.time_sum_s += seconds
+
+
+def _is_heard() -> bool:
+    """Whether a line a run is printed or logged."""
+    return DEBUG.value >= SHOWN_FROM or LOG.isEnabledFor(logging.INFO)
 
 
 def _line(kernel: UOp, device: str, seconds: float, estimates: Estimates) -> str:

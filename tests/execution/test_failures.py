@@ -13,7 +13,7 @@ from workbench import Tensor, TinyJit
 from workbench.base.errors import WorkbenchError
 from workbench.execution import realize
 from workbench.execution.buffers import memory_of
-from workbench.execution.replay import _Step
+from workbench.execution.replay import _Launches, _Step
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import Tuner
 
@@ -106,10 +106,11 @@ def test_a_replay_that_fails_leaves_old_values_new_ones_or_words() -> None:
         old = [tensor.numpy() for tensor in state]
         replay = call._state.captured.replay  # type: ignore[union-attr]
         launches = replay._rest
-        if at >= len(launches):
+        if at >= launches.count:
             continue
-        replay._rest = [*launches]
-        replay._rest[at] = _Step(_fail, launches[at].kernel)
+        steps = [*launches._steps]
+        steps[at] = _Step(_fail, steps[at].kernel)
+        replay._rest = _Launches(steps)
         with pytest.raises(RuntimeError, match="gone"):
             call(x)
         new = [v + x.numpy() for v in old]

@@ -10,14 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from workbench.backends.contract import Launch
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.interrupts import Uninterrupted
-from workbench.counters import count_run
+from workbench.counters import CountedTogether, count_run
 from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
 from workbench.execution.memory_plan import MemoryBlocks, plan_memory
@@ -51,12 +51,58 @@ class _Use:
     piece: tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(NamedTuple):
     """A Launch, and the (kernel, kernel with opts, device) that it counts for; None for a copy."""
 
     step: Launch
     kernel: tuple[UOp, UOp, str] | None
+
+
+class _Launches:
+    """Launches in their order: a call runs and counts them, `run` only runs them. They run together
+    where the device can (`is_graph`); else `begun` is the number of those that have begun."""
+
+    def __init__(self, steps: Sequence[_Step]):
+        self._steps, self.count = steps, len(steps)
+        self.begun = 0
+        self._counted = CountedTogether([s.kernel for s in steps if s.kernel is not None])
+        self._graph = self._together()
+
+    @property
+    def is_graph(self) -> bool:
+        return self._graph is not None
+
+    def __call__(self) -> None:
+        if self._graph is None:
+            return self._each()
+        start = time.perf_counter()
+        self._graph()
+        self._counted.add(time.perf_counter() - start)
+
+    def run(self) -> None:
+        if self._graph is not None:
+            return self._graph()
+        for each in self._steps:
+            each.step(False)
+
+    def _each(self) -> None:
+        for number, (step, kernel) in enumerate(self._steps, 1):
+            self.begun = number
+            if kernel is None:
+                step()
+                continue
+            start = time.perf_counter()
+            step(False)
+            count_run(*kernel, time.perf_counter() - start)
+
+    def _together(self) -> Callable[[], None] | None:
+        """Return a function that runs all launches together; None if that is not possible: some are
+        copies, or on another device, or there are fewer than two."""
+        devices = {None if each.kernel is None else each.kernel[2] for each in self._steps}
+        device = devices.pop() if len(devices) == 1 else None
+        if device is None or len(self._steps) < 2:
+            return None
+        return Device[device].graph([each.step for each in self._steps])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +155,18 @@ class Replay:
         self._memory = self._shared(items, inner.difference(fresh, lasting))
         self._memory |= {b: Buffer(b.device, b.dtype, b.size) for b in lasting}
         self._constants: dict[UOp, None] = {}
-        self._prelude = [self._launch(item) for item in prelude]
+        first_launches = [self._launch(item) for item in prelude]
+        self._prelude = _Launches(first_launches)
         self._versions: list[UOp] | None = None
         first = set(map(id, prelude))
         others = [item for item in items if id(item) not in first]
-        self._launches = [self._launch(item) for item in others]
+        launches = [self._launch(item) for item in others]
         written = [self._inputs_written(item, inputs) for item in others]
         safe = next((n for n, places in enumerate(written) if places), len(others))
+        self._safe, self._rest = _Launches(launches[:safe]), _Launches(launches[safe:])
         self._written = written[safe:]
         """The numbers of the inputs that each launch of `_rest` overwrites."""
-        launches = (*self._prelude, *self._launches)
-        used = {launch.kernel[2]: None for launch in launches if launch.kernel}
-        self._graph = _graph_of(self._launches)
-        self._safe, self._rest = self._launches[:safe], self._launches[safe:]
-        if self._graph is not None:
-            self._safe, self._rest = [], self._launches
-            self._written = [set[int]().union(*self._written)]
+        used = {each.kernel[2]: None for each in (*first_launches, *launches) if each.kernel}
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
@@ -141,7 +183,7 @@ class Replay:
     @property
     def count(self) -> int:
         """The number of kernels and copies of a run in which all inputs have other versions."""
-        return len(self._prelude) + len(self._launches)
+        return self._prelude.count + self._safe.count + self._rest.count
 
     def __call__(
         self,
@@ -166,15 +208,14 @@ class Replay:
             buffer = Buffer(name, dtype, size)
             _move(uses, buffer)
             buffers.append(buffer)
-        if self._prelude and (versions is None or versions != self._versions):
+        if self._prelude.count and (versions is None or versions != self._versions):
             self._versions = None  # in case of Ctrl-C before all have run
-            self._run(self._prelude)
+            self._prelude()
             self._versions = None if versions is None else [*versions]
-        self._run(self._safe)
+        self._safe()
         with Uninterrupted():
-            self._begun = 0
             try:
-                self._run_launches()
+                self._rest()
                 for device in self._queues:
                     device.flush()
             except BaseException as error:
@@ -187,35 +228,15 @@ class Replay:
                 ]
             )
 
-    def _run_launches(self) -> None:
-        if self._graph is None:
-            return self._run(self._rest)
-        start = time.perf_counter()
-        self._graph()
-        seconds = (time.perf_counter() - start) / len(self._launches)
-        for launch in self._launches:
-            if launch.kernel is not None:
-                count_run(*launch.kernel, seconds)
-
     def _written_until_now(self) -> tuple[set[int], set[int]]:
         """Return the numbers of inputs that are overwritten completely, and of inputs that may be
         overwritten in part."""
-        begun = self._written[: self._begun]
-        if self._queues or self._graph is not None:
+        begun = self._written[: self._rest.begun]
+        if self._queues or self._rest.is_graph:
             return set(), set[int]().union(*self._written)
-        torn = begun[-1].union(*self._written[self._begun :]) if begun else set[int]()
+        torn = begun[-1].union(*self._written[self._rest.begun :]) if begun else set[int]()
         complete = set[int]().union(*begun)
         return complete - torn, complete & torn
-
-    def _run(self, launches: Sequence[_Step]) -> None:
-        for number, launch in enumerate(launches):
-            self._begun = number + 1
-            if launch.kernel is None:
-                launch.step()
-                continue
-            start = time.perf_counter()
-            launch.step(False)
-            count_run(*launch.kernel, time.perf_counter() - start)
 
     def buffers_read(self) -> list[UOp]:
         """Return the BUFFERs whose contents each run reads or returns."""
@@ -224,8 +245,8 @@ class Replay:
     def launch(self) -> None:
         """Run the launches that every run repeats on the memory of the last run, uncounted, and
         wait for them."""
-        for launch in self._launches:
-            launch.step(False)
+        self._safe.run()
+        self._rest.run()
         for device in self._queues:
             device.synchronize()
 
@@ -334,16 +355,6 @@ class Replay:
             return OutputSource(CONSTANT, self._piece(node), node.shape, root)
         place = place if place < inputs else NEW
         return OutputSource(place, self._piece(node), node.shape)
-
-
-def _graph_of(launches: Sequence[_Step]) -> Callable[[], None] | None:
-    """Return a function that runs all launches together; None if that is not possible: some are
-    copies, or on another device, or there are fewer than two."""
-    devices = {None if each.kernel is None else each.kernel[2] for each in launches}
-    device = devices.pop() if len(devices) == 1 else None
-    if device is None or len(launches) < 2:
-        return None
-    return Device[device].graph([each.step for each in launches])
 
 
 def _bytes(buffers: Collection[UOp]) -> int:

@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import pytest
 from tests.support import count
 from workbench.backends.native import jit
 from workbench.backends.native import thread_pool as runtime_pool
-from workbench.backends.native.thread_pool import ThreadPool, pool
+from workbench.backends.native.thread_pool import ROW, ThreadPool, pool
 
 COUNTER = """
 define void @count(ptr %args, i64 %lo, i64 %hi, i64 %part) {
@@ -44,6 +44,13 @@ class Job:
     def run(self, workers: ThreadPool, parts: int, steps: int = 1) -> None:
         workers.run(self.code.address, ctypes.addressof(self._table), parts, 0, steps)
 
+    def run_batch(self, workers: ThreadPool, jobs: Sequence[tuple[int, int]]) -> None:
+        """Run as many jobs, each of (parts, steps), in one call."""
+        table = ctypes.addressof(self._table)
+        rows = [(self.code.address, table, steps, parts) for parts, steps in jobs]
+        words = (ctypes.c_int64 * (len(rows) * ROW))(*[word for row in rows for word in row])
+        workers.run_batch(ctypes.addressof(words), len(rows), max(parts for parts, _ in jobs))
+
 
 @pytest.fixture(scope="module")
 def job() -> Iterator[Job]:
@@ -61,6 +68,29 @@ def test_every_part_runs_once(job: Job) -> None:
         assert (job.numbers == want).all()
         if number % 100 == 0:
             time.sleep(pick.uniform(0.0005, 0.004))  # about when workers fall asleep
+
+
+def test_every_part_of_a_batch_runs_once(job: Job) -> None:
+    pick = random.Random(1)
+    job.numbers[:] = 0
+    want = np.zeros(MOST, np.int64)
+    for number in range(count(5_000)):
+        most = pick.randint(1, MOST)
+        jobs = [(pick.randint(1, most), pick.randint(1, 9)) for _ in range(pick.randint(1, 20))]
+        job.run_batch(pool(), jobs)
+        for parts, steps in jobs:
+            want[:parts] += steps
+        assert (job.numbers == want).all()
+        if number % 50 == 0:
+            time.sleep(pick.uniform(0.0005, 0.004))  # about when workers fall asleep
+
+
+def test_workers_sleep_after_a_batch(job: Job) -> None:
+    workers = ThreadPool()
+    job.run_batch(workers, [(MOST, 1), (1, 1)])
+    while len(workers._asleep) < workers._workers:
+        time.sleep(0.001)
+    assert len(workers._asleep) == MOST - 1
 
 
 def test_an_interrupt_waits_for_the_job(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +116,11 @@ def test_two_callers_take_turns(job: Job) -> None:
     rounds = count(5_000)
 
     def call() -> None:
-        for _ in range(rounds):
-            job.run(pool(), 3)
+        for number in range(rounds):
+            if number % 2:
+                job.run(pool(), 3)
+            else:
+                job.run_batch(pool(), [(3, 1), (2, 0)])
 
     callers = [threading.Thread(target=call) for _ in range(2)]
     for caller in callers:

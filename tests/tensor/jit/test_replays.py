@@ -10,6 +10,7 @@ import pytest
 
 from tests.tensor.jit.support import held, numbers
 from workbench import Device, GlobalCounters, Tensor, TinyJit
+from workbench.backends.native import program
 from workbench.base.trace import observe
 from workbench.execution import replay
 
@@ -169,3 +170,30 @@ def test_a_replay_costs_little_beyond_its_launches() -> None:
     with observe() as replayed:
         call(x)
     assert planned.records and not replayed.records
+
+
+@pytest.mark.parametrize("device", [d for d in ("LLVM", "C") if Device.available(d)])
+@pytest.mark.parametrize("slice_s", [program.SLICE_S, 0.0])
+def test_kernels_that_run_in_one_native_call(
+    device: str, slice_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels on one and on several threads, in one group and in groups of one."""
+    monkeypatch.setattr(program, "SLICE_S", slice_s)
+
+    def work(v: Tensor, state: Tensor) -> Tensor:
+        for n in range(20):
+            v = (v + n).contiguous()
+        big = (v.reshape(1, -1) * Tensor.ones(2000, 1, device=device)).contiguous()
+        state += 1
+        return big.sum(0) + state
+
+    call, state = TinyJit(work), Tensor(np.float32([0]), device=device).realize()
+    start = GlobalCounters.kernel_count
+    counts = []
+    for n in range(1, 7):
+        x = np.float32(np.arange(100) + n)
+        result = call(Tensor(x, device=device).realize(), state)
+        np.testing.assert_allclose(result.numpy(), (x + 190) * 2000 + n, rtol=1e-6)
+        counts.append(GlobalCounters.kernel_count - start)
+        start = GlobalCounters.kernel_count
+    assert counts[2:] == [call.count] * 4

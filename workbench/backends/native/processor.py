@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from workbench.backends.contract import DeviceInfo
+from workbench.backends.contract import DeviceInfo, Launch
 from workbench.backends.native.host_memory import host_memory
+from workbench.backends.native.program import NativeBatch, NativeLaunch
 from workbench.base.dtypes import dtypes
 from workbench.base.interrupts import no_fork
 from workbench.base.target import Target
@@ -16,6 +18,10 @@ class Processor(DeviceInfo):
 
     is_processor = True
     memory = host_memory
+
+    def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
+        native = [launch for launch in launches if isinstance(launch, NativeLaunch)]
+        return NativeBatch(native) if len(native) == len(launches) else None
 
 
 def processor_target(name: str) -> Target:

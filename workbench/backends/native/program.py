@@ -239,11 +239,11 @@ class NativeLaunch:
     buffer."""
 
     __slots__ = (
-        "_arguments", "_buffers", "_kernel", "_parts", "_run", "_slots", "_table", "threads"
+        "_arguments", "_buffers", "_kernel", "_parts", "_program", "_slots", "_table", "threads"
     )  # fmt: skip
 
     def __init__(self, program: NativeProgram, buffers: Sequence[Buffer]):
-        self._run = program.run
+        self._program = program
         self._slots, self._buffers = len(buffers), [*buffers]
         addresses = [b.address for b in buffers]
         self.threads = program._threads
@@ -256,7 +256,18 @@ class NativeLaunch:
             self._arguments = ctypes.addressof(self._table)
 
     def __call__(self, wait: bool = True) -> None:
-        self._run(self._kernel, self._arguments)
+        self._program.run(self._kernel, self._arguments)
+
+    @property
+    def is_one_call(self) -> bool:
+        """Whether the kernel is known to take less than a slice."""
+        return self._program._slice >= self._program._steps
+
+    @property
+    def row(self) -> tuple[int, int, int, int]:
+        """The words of the launch in the table of a batch."""
+        program = self._program
+        return program._code.address, ctypes.addressof(self._table), program._steps, self.threads
 
     def move(self, slot: int, buffer: Buffer) -> None:
         """Set a slot to `buffer`, which must have the same dtype and size, and must begin a cache
@@ -265,6 +276,54 @@ class NativeLaunch:
             self._buffers[slot] = buffer
             for part in self._parts:
                 part[slot] = buffer.address
+
+
+class NativeBatch:
+    """Launches that run one after the other. The first call runs and times each; later ones are a
+    native call for as many neighbours as take at most a slice, so that Ctrl-C works between them.
+    The call reads a table; code compiled for each batch would save a nanosecond a kernel at most.
+    """
+
+    def __init__(self, launches: Sequence[NativeLaunch]):
+        self._launches = [*launches]
+        self._runs: list[Callable[[], None]] | None = None
+
+    def __call__(self) -> None:
+        if self._runs is None:
+            self._runs = self._timed()
+            return
+        for run in self._runs:
+            run()
+
+    def _timed(self) -> list[Callable[[], None]]:
+        """Run the launches; return the calls that run them from now on."""
+        groups: list[list[NativeLaunch]] = []
+        sum_s = 0.0
+        for launch in self._launches:
+            start = time.perf_counter()
+            launch()
+            seconds = time.perf_counter() - start
+            sum_s += seconds
+            if not groups or sum_s > SLICE_S or not launch.is_one_call:
+                groups.append([])
+                sum_s = seconds
+            groups[-1].append(launch)
+            if not launch.is_one_call:
+                sum_s = SLICE_S  # the next one begins a group
+        return [group[0] if len(group) == 1 else _native_call(group) for group in groups]
+
+
+def _native_call(launches: Sequence[NativeLaunch]) -> Callable[[], None]:
+    """Return a call that runs launches, each of which is one call, one after the other."""
+    words = [word for launch in launches for word in launch.row]
+    table = (ctypes.c_int64 * len(words))(*words)
+    start, count = ctypes.addressof(table), len(launches)
+    parts = max(launch.threads for launch in launches)
+
+    def run(memory: Any = table) -> None:  # the default argument keeps the table alive
+        pool().run_batch(start, count, parts)
+
+    return run
 
 
 def _steps_in_slice(step_s: float) -> int:

@@ -26,6 +26,10 @@ SPINS = 20_000
 """Pauses before a worker sleeps: about a millisecond."""
 LINE = 16
 """Words in a pair of cache lines: a processor fetches neighbouring lines together."""
+AWAKE = 6
+"""The word that keeps workers awake."""
+ROW = 4
+"""Words of a kernel in the table of a batch."""
 PARTS = 1 << 16
 """A number above the parts of any job. A ticket is the job's number times PARTS, plus a part."""
 
@@ -59,7 +63,7 @@ class ThreadPool:
 
     def __init__(self) -> None:
         code = _functions()
-        self._work, self._post, self._share = (
+        self._work, self._post, self._share, self._batch = (
             ctypes.CFUNCTYPE(result, *arguments)(c.address)
             for c, (result, arguments) in zip(code, _SIGNATURES, strict=True)
         )
@@ -85,6 +89,21 @@ class ThreadPool:
                 self._wake()
             finally:  # after Ctrl-C, too: a posted job uses the caller's memory
                 self._share(self._shared)
+
+    def run_batch(self, table: int, count: int, parts: int) -> None:
+        """Run `count` kernels one after the other, and return when all are done.
+
+        `table` is the address of ROW words a kernel: its address, its `arguments` as in `run`, its
+        hi, and its parts, of which `parts` is the most. Workers stay awake until the last kernel.
+        """
+        if parts == 1:
+            self._batch(self._shared, table, count)
+            return
+        with self._busy:
+            while self._workers < parts - 1:
+                self._start()
+            self._wake()
+            self._batch(self._shared, table, count)
 
     def _wake(self) -> None:
         """Wake all workers. A worker wakes on the caller's core, and would wait there while the
@@ -131,8 +150,9 @@ _SIGNATURES: tuple[tuple[type | None, tuple[type, ...]], ...] = (
     (ctypes.c_int64, (ctypes.c_void_p,)),
     (None, (ctypes.c_void_p, *[ctypes.c_int64] * 5)),
     (None, (ctypes.c_void_p,)),
+    (None, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)),
 )
-_NAMES = ("pool_work", "pool_post", "pool_share")
+_NAMES = ("pool_work", "pool_post", "pool_share", "pool_batch")
 
 
 @lru_cache(maxsize=1)
@@ -141,9 +161,10 @@ def _functions() -> list[jit.Code]:
 
 
 # Words that workers and the caller share: 0 is the ticket, 1 kernel, 2 arguments, 3 lo, 4 hi, 5
-# threads, and LINE the number of parts that are done. The ticket is the job's number times PARTS
-# plus the next part, and is changed by compare-and-swap: so a part that a thread takes belongs to
-# the job whose fields it read. While a job is being written, the ticket says that no part is left.
+# threads, 6 whether workers stay awake, and LINE the number of parts that are done. The ticket is
+# the job's number times PARTS plus the next part, and is changed by compare-and-swap: so a part
+# that a thread takes belongs to the job whose fields it read. While a job is being written, the
+# ticket says that no part is left.
 _FIELDS = tuple(enumerate(("kernel", "arguments", "lo", "hi", "threads"), 1))
 _LOADS = "\n".join(
     f"  %{name}.at = getelementptr i64, ptr %shared, i64 {word}\n"
@@ -186,7 +207,11 @@ entry:
 rest:
 $pause
   %more = add i64 %idle, 1
-  %tired = icmp ugt i64 %more, {SPINS}
+  %long = icmp ugt i64 %more, {SPINS}
+  %awake.at = getelementptr i64, ptr %shared, i64 {AWAKE}
+  %awake = load atomic i64, ptr %awake.at monotonic, align 8
+  %free = icmp eq i64 %awake, 0
+  %tired = and i1 %long, %free
   br i1 %tired, label %sleep, label %look
 sleep:
   ret i64 %ticket
@@ -220,8 +245,47 @@ $pause
 out:
   ret void
 }}
+
+define void @pool_batch(ptr %shared, i64 %start, i64 %count) {{
+entry:
+  %awake.at = getelementptr i64, ptr %shared, i64 {AWAKE}
+  store atomic i64 1, ptr %awake.at monotonic, align 8
+  %table = inttoptr i64 %start to ptr
+  br label %look
+look:
+  %row = phi i64 [ 0, %entry ], [ %next, %alone ], [ %next, %together ]
+  %next = add i64 %row, 1
+  %left = icmp slt i64 %row, %count
+  br i1 %left, label %load, label %out
+load:
+  %at = mul i64 %row, {ROW}
+  %kernel.at = getelementptr i64, ptr %table, i64 %at
+  %kernel = load i64, ptr %kernel.at, align 8
+  %arguments.at = getelementptr i64, ptr %kernel.at, i64 1
+  %arguments = load i64, ptr %arguments.at, align 8
+  %hi.at = getelementptr i64, ptr %kernel.at, i64 2
+  %hi = load i64, ptr %hi.at, align 8
+  %parts.at = getelementptr i64, ptr %kernel.at, i64 3
+  %parts = load i64, ptr %parts.at, align 8
+  %several = icmp sgt i64 %parts, 1
+  br i1 %several, label %together, label %alone
+alone:
+  %code = inttoptr i64 %kernel to ptr
+  %own.at = inttoptr i64 %arguments to ptr
+  %own = load ptr, ptr %own.at, align 8
+  call void %code(ptr %own, i64 0, i64 %hi, i64 0)
+  br label %look
+together:
+  call void @pool_post(ptr %shared, i64 %kernel, i64 %arguments, i64 0, i64 %hi, i64 %parts)
+  call void @pool_share(ptr %shared)
+  br label %look
+out:
+  store atomic i64 0, ptr %awake.at monotonic, align 8
+  ret void
+}}
 """)
-"""A worker; the posting of a job; the caller's share of it, until all parts are done."""
+"""A worker; the posting of a job; the caller's share of it, until all parts are done; several jobs
+in a row."""
 
 
 def _text() -> str:
