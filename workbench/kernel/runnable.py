@@ -149,7 +149,7 @@ class RunnableKernel:
 
     @property
     def opts_in_code(self) -> str:
-        """The opts that `contiguous(arg=..)` asks for, as text, with which the kernel runs, or the
+        """The opts that the code asks for, as text, with which the kernel runs, or the
         reason why they are refused; "" if the code asks for none."""
         with unobserved(), without(self.rules_off):
             return opts_from_code_text(self.original, Device[self.device].target)

@@ -19,7 +19,7 @@ import pytest
 from tests.tensor.custom.kernels import numbers
 from tests.tools.compiler import needs_c
 from tests.viz.session.support import session_of
-from workbench import Context, Tensor, TinyJit, emulate, explore, load
+from workbench import Context, Opt, OptOps, Tensor, TinyJit, emulate, explore, load
 from workbench.base.errors import (
     DeviceError,
     DTypeError,
@@ -255,6 +255,13 @@ def test_other_devices_say_which_one_runs_it(name: str) -> None:
     with Context(DEV=name), pytest.raises(DeviceError, match=name) as error:
         doubled(Tensor(numbers(6)))
     assert '.to("C")' in error.value.hint
+
+
+def test_its_loops_take_no_opts() -> None:
+    with Context(DEV="C"), pytest.raises(DTypeError, match="has no axes for opts"):
+        Tensor.empty(6).custom_kernel(
+            Tensor(numbers(6)), fxn=DOUBLED, opts=[Opt(OptOps.UPCAST, "g0", 2)]
+        )
 
 
 def _matches(words: str, text: Any) -> bool:

@@ -7,8 +7,9 @@ import pytest
 
 from tests.support import by_rows
 from tests.tensor.custom.kernels import CASES, Case, add, matmul, numbers, row_sums
-from workbench import Kernel, Tensor
+from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.base.context import Context
+from workbench.base.errors import DTypeError, KernelOptError
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
@@ -116,3 +117,19 @@ def test_constants_and_views_are_operands() -> None:
     np.testing.assert_array_equal(again.numpy(), x.numpy() * np.float32(2.5))
     sums = Tensor.empty(3).custom_kernel(part, fxn=row_sums)[0]
     np.testing.assert_allclose(sums.numpy(), x.numpy()[1:4, ::2].sum(1), rtol=1e-6)
+
+
+def test_it_runs_with_the_opts_of_its_code() -> None:
+    x = Tensor(numbers(10))
+    opts = [Opt(OptOps.UPCAST, "g0", 5)]
+    result = Tensor.empty(10).custom_kernel(x, fxn=TEXT, opts=opts)[0]
+    (kernel,) = explore(result).kernels
+    assert kernel.optimized().applied_opts == tuple(opts)
+    assert kernel.opts_in_code == 'the code asks for UPCAST("g0", 5)'
+    np.testing.assert_array_equal(result.numpy(), x.numpy() * 2)
+    refused = Tensor.empty(10).custom_kernel(x, fxn=TEXT, opts=[Opt(OptOps.UPCAST, "g0", 3)])[0]
+    with pytest.raises(KernelOptError, match="which the code asks for") as error:
+        refused.realize()
+    assert "10 elements" in error.value.because
+    with pytest.raises(DTypeError, match="custom_kernel: opts"):
+        Tensor.empty(10).custom_kernel(x, fxn=TEXT, opts=4)  # type: ignore[arg-type]

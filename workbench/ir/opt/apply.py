@@ -245,11 +245,12 @@ def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, st
 
 
 # --------------------------------------------------------------------------------------------------
-# Opts in tensor code: `t.contiguous(arg=opts)` gives the opts of the kernel that stores `t`.
+# Opts in tensor code: `t.contiguous(arg=opts)` gives the opts of the kernel that stores `t`, and
+# `custom_kernel(.., opts=opts)` those of a kernel that the user writes.
 #
 # A graph has each opt as plain data, (kind, axis, arg), which IR text and files can store.
 
-FROM_CODE_REASON = "contiguous(arg=..) in the code asks for these opts, and no others are chosen"
+FROM_CODE_REASON = "the code asks for these opts, and no others are chosen"
 
 
 def opt_rows(opts: Sequence[Opt]) -> tuple[WrittenOpt, ...]:
@@ -282,7 +283,7 @@ def opts_from_code_text(kernel: UOp, target: Target) -> str:
         with_opts_from_code(kernel, opts, target)
     except KernelOptError as error:
         return f"{error.what}: {error.because}"
-    return f"contiguous(arg=..) asks for {words}"
+    return f"the code asks for {words}"
 
 
 def with_opts_from_code(
@@ -295,7 +296,7 @@ def with_opts_from_code(
         try:
             kernel, named = apply_opt(kernel, opt, target)
         except KernelOptError as error:
-            what = f"{error.what}, which contiguous(arg=..) asks for"
+            what = f"{error.what}, which the code asks for"
             raise KernelOptError(what, error.because, error.hint, error.where) from None
         applied.append(named)
     steps = HeuristicSteps((HeuristicStep("from-code", tuple(applied), FROM_CODE_REASON),))

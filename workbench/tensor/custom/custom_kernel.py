@@ -10,12 +10,15 @@ from workbench.ir.gradient.occurrences import with_gradient
 from workbench.ir.node.construct import full
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.apply import opt_rows
+from workbench.ir.opt.opt import Opt
 from workbench.ir.text.printer import to_text
 from workbench.tensor.autograd.lines import shares_of
 from workbench.tensor.base import Base
 from workbench.tensor.custom.argument import KernelFunction, layout_of
 from workbench.tensor.custom.source import SlotLayout
 from workbench.tensor.operands.arguments import dtype_error, short
+from workbench.tensor.operands.axes import checked_opts
 
 GradientFunction = Callable[..., Any]
 
@@ -26,7 +29,11 @@ class CustomKernels(Base):
     __slots__ = ()
 
     def custom_kernel(
-        self, *lst: Self, fxn: KernelFunction | str, grad_fxn: GradientFunction | None = None
+        self,
+        *lst: Self,
+        fxn: KernelFunction | str,
+        grad_fxn: GradientFunction | None = None,
+        opts: Sequence[Opt] | None = None,
     ) -> list[Self]:
         """Return this tensor and those of `lst` after a kernel that a user wrote: new tensors for
         those that it writes, the others as they are.
@@ -41,13 +48,17 @@ class CustomKernels(Base):
         tensor changes: an output is often `Tensor.empty(...)`, for its shape and dtype. C cannot be
         checked: it runs in a process of its own, where wrong writes and endless loops do no harm.
 
+        `opts` is the whole list of its opts, instead of the default ones or those of a search; ()
+        for no opts. C has none.
+
         `grad_fxn(gradient, call)` returns the gradient of each tensor, None where none flows;
         `call.src[1:]` are the tensors. If the kernel has several outputs, it is called with a
         gradient for each, and `call=`. Without `grad_fxn` the kernel has no gradient.
 
         Errors: ShapeError or DTypeError if the kernel is not for these tensors, VerifyError if it
         breaks a rule (an index that leaves its buffer), ParseError for text that is no kernel,
-        DeviceError for C on a device that compiles none.
+        DeviceError for C on a device that compiles none; DTypeError for `opts` that are no list of
+        opts and, when the kernel runs, KernelOptError for one that it does not allow.
         Also known as: PyTorch's custom ops; JAX's Pallas calls.
 
         >>> from workbench import Tensor
@@ -62,8 +73,11 @@ class CustomKernels(Base):
         tensors = [self, *lst]
         _check(tensors, grad_fxn)
         layout = layout_of(fxn, tensors)
-        # without a layout there is nothing to write
-        return tensors if layout is None else _results(layout, tensors, grad_fxn)
+        if layout is None:  # there is nothing to write
+            return tensors
+        if opts is not None:
+            layout = layout._replace(kernel=_with_opts(layout.kernel, opts))
+        return _results(layout, tensors, grad_fxn)
 
 
 class KernelCall:
@@ -91,6 +105,19 @@ def _check(tensors: Sequence[Any], grad_fxn: object) -> None:
             "it is a function of the gradient and the call",
             "grad_fxn=lambda gradient, call: (None, gradient * 2)",
         )
+
+
+def _with_opts(kernel: UOp, opts: Sequence[Opt]) -> UOp:
+    """Return a kernel with opts from the code. Errors: DTypeError."""
+    rows = opt_rows(checked_opts(opts, "custom_kernel: opts"))
+    if kernel.code is not None and rows:
+        language = kernel.code.language
+        raise dtype_error(
+            f"the kernel {kernel.arg.name} has no axes for opts",
+            f"it is written in {language}, whose loops stay as they are",
+            "loops written otherwise, or the kernel as IR text",
+        )
+    return kernel.replace(arg=kernel.arg._replace(opts=rows))
 
 
 def _results(
