@@ -61,8 +61,10 @@ def test_methods_of_arrays_are_numpys() -> None:
 
 
 def test_inputs_have_the_names_of_the_parameters() -> None:
-    assert [name for name, _ in results_of(layer, (A, W)).named] == ["x", "weight"]
-    names = [name for name, _ in results_of(lambda p, *rest: p["w"] + rest[0], ({"w": A}, A)).named]
+    assert [name for name, _ in results_of(layer, (A, W)).inputs] == ["x", "weight"]
+    names = [
+        name for name, _ in results_of(lambda p, *rest: p["w"] + rest[0], ({"w": A}, A)).inputs
+    ]
     assert names == ["p['w']", "rest[0]"]
     shown = explore(layer, A, W).viewer.names.values()
     assert {name for names in shown for name in names} == {"x", "weight"}

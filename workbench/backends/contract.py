@@ -267,6 +267,12 @@ class DeviceInfo(ABC):
         """Return the Source of an EXTERN, a kernel that a user wrote as text, on such a device."""
         raise NotImplementedError
 
+    def as_function(self, source: Source, written: Sequence[int]) -> str:
+        """Return a Source, even an edited one, as text that `declaration` reads: a function with a
+        pointer for each slot, to const but for those `written`. Its threads run one after another.
+        Errors: ParseError; DTypeError for a dtype that such text has no word for."""
+        raise NotImplementedError
+
     def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
         """Return a function that runs these launches of the device in their order, on the memory
         that is bound when it runs; like a launch without `wait`, it may return before they are

@@ -52,6 +52,8 @@ def part_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     except TypeError:
         because = f"{type(path).__name__} is not a path"
         raise WorkbenchError("cannot write a file", because, '"file"') from None
+    except ValueError as error:  # a path that is not a valid name
+        raise _write_error(Path(path), error) from error
     _require_writable(target)
     is_there = target.exists()
     part = target.with_name(f".new-{token_hex(8)}")

@@ -295,12 +295,17 @@ def to_python(kernel: RunnableKernel) -> str:
     calls = device_call(kernel) + (f".without({off})" if off else "")
     applied = "".join(f"    {opt!r},\n" for opt in kernel.applied_opts)
     calls += f".apply(\n{applied})" if applied else ""
-    text = to_text(kernel.original).replace("\\", "\\\\").replace("'", r"\'")
     return (
         "from workbench import Kernel, Opt, OptOps\n\n"
-        f"kernel = Kernel.from_text('''\n{text}\n''', shape={kernel.shape}, "
+        f"kernel = Kernel.from_text({literal(to_text(kernel.original))}, shape={kernel.shape}, "
         f"title={kernel.title!r}){calls}\n"
     )
+
+
+def literal(text: str) -> str:
+    """Return lines of text as a literal of Python, a line each."""
+    escaped = text.replace("\\", "\\\\").replace("'", r"\'")
+    return f"'''\n{escaped}\n'''"
 
 
 def device_call(kernel: RunnableKernel) -> str:

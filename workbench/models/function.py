@@ -26,9 +26,10 @@ Named = list[tuple[str, Tensor]]
 
 
 class FunctionResults(NamedTuple):
-    """The Tensors that a function returns, and its inputs and results by their names."""
+    """The Tensors that a function returns, its inputs by name, and its results that have names."""
 
     outputs: tuple[Tensor, ...]
+    inputs: Named
     named: Named
 
 
@@ -48,9 +49,9 @@ def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> Fun
     outputs = list(_outputs(result, "", name, result))
     if not outputs:
         raise _refused(name, result, result)
-    named = [pair for key, value in tensors.items() for pair in _tensors(value, key)]
-    named += [(key, tensor) for key, tensor in outputs if key.isidentifier()]
-    return FunctionResults(tuple(tensor for _, tensor in outputs), named)
+    given = [pair for key, value in tensors.items() for pair in _tensors(value, key)]
+    named = [(key, tensor) for key, tensor in outputs if key.isidentifier()]
+    return FunctionResults(tuple(tensor for _, tensor in outputs), given, named)
 
 
 def name_of(function: Callable[..., Any]) -> str:

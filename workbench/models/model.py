@@ -43,6 +43,16 @@ class ModelResults(NamedTuple):
     written: Mapping[str, Tensor]
 
 
+class TracedModel(NamedTuple):
+    """A graph, the tensors of its inputs, and the expressions of all that it computes. `constant`
+    are the names of inputs whose values it depends on, as those of a shape."""
+
+    graph: Graph
+    inputs: tuple[Tensor, ...]
+    results: ModelResults
+    constant: frozenset[str]
+
+
 class Graph(Protocol):
     """A model for inputs of certain shapes."""
 
@@ -85,11 +95,12 @@ class ModelSource(Protocol):
 
 class BoundInputs(NamedTuple):
     """The arguments of a call: `tensors` in order, and a `key` that is equal for calls that one
-    graph serves."""
+    graph serves. `constant` are the names of inputs whose values are a part of the key."""
 
     tensors: tuple[Tensor, ...]
     key: object
     arguments: Any
+    constant: frozenset[str] = frozenset()
 
 
 class Model:
@@ -107,22 +118,20 @@ class Model:
         self._latest: Graph | None = None
 
     def __call__(self, *arguments: object, **options: object) -> Any:
-        graph, results = self.traced(arguments, options)
+        graph, _, results, _ = self.traced(arguments, options)
         if results.written:  # they are in the source's memory when the call returns
             states = [self._source.state[n].assign(v) for n, v in results.written.items()]
             states[0].realize(*states[1:], *results.outputs)
         return graph.structured(results.outputs)
 
-    def traced(
-        self, arguments: tuple[object, ...], options: Mapping[str, object]
-    ) -> tuple[Graph, ModelResults]:
+    def traced(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> TracedModel:
         """Return the graph for these arguments, and the expressions of all that it computes."""
         call = self._source.bound(arguments, options)
         graph = self._graphs.get(call.key)
         if graph is None:
             graph = self._graphs[call.key] = self._source.graph(call)
         self._latest = graph
-        return graph, graph.run(call.tensors)
+        return TracedModel(graph, call.tensors, graph.run(call.tensors), call.constant)
 
     def check(self, *arguments: object, bisect: bool = False, **options: object) -> ModelCheck:
         """Return a comparison of each output with what the framework computes. With `bisect` it has
@@ -130,8 +139,7 @@ class Model:
 
         The graph is computed again; nothing is written to the source's state.
         """
-        graph, results = self.traced(arguments, options)
-        tensors = self._source.bound(arguments, options).tensors
+        graph, tensors, results, _ = self.traced(arguments, options)
         values = {value.name: value for value in graph.node_values(tensors)}
         named = zip(graph.outputs, results.outputs, strict=True)
         checks = tuple(

@@ -39,7 +39,7 @@ from workbench.backends.program.text import (
     source_of,
 )
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.errors import CompileError, DeviceError, ParseError
+from workbench.base.errors import CompileError, DeviceError, DTypeError, ParseError
 from workbench.base.installation import install_command
 from workbench.base.interrupts import no_fork, once
 from workbench.base.target import Target
@@ -101,6 +101,9 @@ class CDevice(Processor):
 
     def framed(self, kernel: UOp) -> Source:
         return framed(kernel)
+
+    def as_function(self, source: Source, written: Sequence[int]) -> str:
+        return as_function(source, written)
 
     def load(self, source: Source) -> Program:
         return load(source)
@@ -427,6 +430,44 @@ def framed(kernel: UOp) -> Source:
     )
     text = code.text.rstrip("\n").lstrip("\n")
     return source_of(kernel, name, "C", f"{text}\n\n{frame}")
+
+
+def as_function(source: Source, written: Sequence[int]) -> str:
+    """Return a Source, even an edited one, as a function with a pointer for each slot, to const but
+    for those `written`.
+
+    Errors: ParseError for another function that is not static; DTypeError for a dtype that no
+    argument may have.
+    """
+    steps = 1 if source.launch.steps is None else source.launch.steps
+    arguments, values = [], []
+    for slot, (dtype, _) in enumerate(source.params):
+        word = next((word for word, one in _TYPES.items() if one is dtype), None)
+        if word is None:
+            because = f"its argument {slot} is {dtype}, which C has no number of"
+            raise DTypeError(f"the kernel {source.name} is no function of C", because)
+        arguments.append(f"{'' if slot in written else 'const '}{word} *p{slot}")
+        values.append(f"(void *)p{slot}")
+    frame = [f"void {source.name}_on_tensors({', '.join(arguments)}) {{"]
+    if source.scratch_bytes:
+        frame.append(f"  static char scratch[{source.scratch_bytes}] __attribute__((aligned(64)));")
+        values.append("scratch")
+    frame += [
+        f"  void *args[] = {{{', '.join(values)}}};",
+        *_launches(f"{source.name}(args, 0, {steps}", source.launch.threads),
+        "}",
+    ]
+    own = re.compile(rf"^void (?={re.escape(source.name)}\()", re.MULTILINE)
+    text = own.sub("static void ", source.text.strip("\n"), count=1) + "\n\n" + "\n".join(frame)
+    declaration(text)
+    return text
+
+
+def _launches(call: str, threads: int) -> list[str]:
+    """Return the lines that launch a kernel; only one with threads has an argument for them."""
+    if threads == 1:
+        return [f"  {call});"]
+    return [f"  for (long thread = 0; thread < {threads}; thread++)", f"    {call}, thread);"]
 
 
 def _argument(words: str) -> DeclaredArgument:

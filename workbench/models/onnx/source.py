@@ -61,7 +61,7 @@ class OnnxSource:
         }
         shapes = tuple((t.shape, t.dtype) for t in tensors)
         values = tuple((name, array.tobytes()) for name, array in known.items())
-        return BoundInputs(tensors, (shapes, values), known)
+        return BoundInputs(tensors, (shapes, values), known, frozenset(known))
 
     def graph(self, call: BoundInputs) -> OnnxGraph:
         pairs = zip(self._file.inputs, call.tensors, strict=True)

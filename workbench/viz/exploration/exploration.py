@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, overload
 
 from msgspec import inspect as types
 from msgspec import to_builtins
@@ -142,6 +142,10 @@ class Page(Protocol):
 
     def to_file(self, ex: Exploration) -> str:
         """Return the text of an exploration's file, which `load` reads."""
+
+    def to_script(self, ex: Exploration, path: Path | None) -> str:
+        """Return an exploration as a script; with a path, write it and its data, and return the
+        path."""
 
     def from_file(self, path: Path) -> Exploration:
         """Return the exploration of a file."""
@@ -337,6 +341,33 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         Errors: WorkbenchError if the file cannot be written; an existing file is then unchanged.
         """
         return write_whole(path, lambda: self.page.to_file(self))
+
+    @overload
+    def to_python(self) -> str: ...
+    @overload
+    def to_python(self, path: str | Path) -> Path: ...
+    def to_python(self, path: str | Path | None = None) -> str | Path:
+        """Write the kernels as a script, whose function of the inputs runs them in their order, and
+        the arrays that they read, such as a model's weights, as a .safetensors file beside it;
+        return the script's path. Without a path, return the text of the script, and write nothing.
+
+            ex = explore(module, x)
+            ex.to_python("net.py")      # then: python net.py, or from net import net; net(x)
+
+        It needs this package, with safetensors, and not the framework that the model came from. The
+        variant of a kernel that was added last, with its opts or its edited C, is what it runs; the
+        other kernels get the default opts of the machine.
+
+        Errors: WorkbenchError if a file cannot be written, if the tensors were loaded without data,
+        for kernels of a machine that is not here, and for an edit in another language than C.
+        """
+        if path is None:
+            return self.page.to_script(self, None)
+        require(path, (str, Path), "to_python: path", '"net.py"')
+        if Path(path).suffix == ".safetensors":
+            because = "the data have that name, beside the script"
+            raise WorkbenchError(f"cannot write a script to {path}", because, '"net.py"')
+        return Path(self.page.to_script(self, Path(path)))
 
     def to_widget(self) -> Any:
         """Return the workbench as a Jupyter widget, to be put beside others."""

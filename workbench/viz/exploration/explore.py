@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,7 +67,8 @@ def explore(
     WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
     rule or a question that does not exist; DeviceError for a device or a machine that does not.
     """
-    tensors, named_by_model = _expressions(source)
+    explored = _expressions(source)
+    tensors = explored.tensors
     _check(tensors)
     is_layout = isinstance(show, str) and show in modes() and show not in panes()
     layout = show if is_layout else ""
@@ -81,7 +82,10 @@ def explore(
     named = Device.on_machine(device, target) if device or target else ""
     here = calls()
     line = None if isinstance(source[0], Tensor) or not here else line_of(here[0])
-    viewer = Viewer(here, _names_below(tensors, named_by_model), module_paths(), line)
+    names = _names_below(tensors, [*explored.inputs, *explored.named])
+    nodes = without_aliases([t.uop for _, t in explored.inputs])
+    inputs = tuple(zip((name for name, _ in explored.inputs), nodes, strict=True))
+    viewer = Viewer(here, names, module_paths(), line, inputs, explored.constant)
     off = _names(without)
     with fewer_collections():
         ex = exploration.of(
@@ -111,18 +115,27 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     return opened(path, registered_page())
 
 
-def _expressions(source: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[tuple[str, Tensor]]]:
-    """Return the tensors to explore, with a model's names for its inputs, outputs and state."""
+class _Explored(NamedTuple):
+    """The tensors to explore, and those that a model or a function has names for."""
+
+    tensors: tuple[Any, ...]
+    inputs: list[tuple[str, Tensor]] = []
+    named: list[tuple[str, Tensor]] = []
+    constant: frozenset[str] = frozenset()
+
+
+def _expressions(source: tuple[Any, ...]) -> _Explored:
+    """Return the tensors of a source to explore."""
     if source and is_function(source[0]) and not isinstance(source[0], Model):
-        results = results_of(source[0], source[1:])
-        return results.outputs, results.named
+        return _Explored(*results_of(source[0], source[1:]))
     if not source or not (isinstance(source[0], Model) or is_source(source[0])):
-        return source, []
+        return _Explored(source)
     model = source[0] if isinstance(source[0], Model) else load_model(source[0])
-    graph, traced = model.traced(source[1:], {})
+    graph, tensors, traced, constant = model.traced(source[1:], {})
+    inputs = zip([port.name for port in graph.inputs], tensors, strict=True)
     outputs = zip([port.name for port in graph.outputs], traced.outputs, strict=True)
-    named = [*model.state_dict().items(), *outputs]
-    return (*traced.outputs, *traced.written.values()), named
+    named = [*model.state_dict().items(), *outputs, *traced.written.items()]
+    return _Explored((*traced.outputs, *traced.written.values()), [*inputs], named, constant)
 
 
 def _names_below(tensors: Sequence[Tensor], more: Sequence[tuple[str, Tensor]]) -> Names:

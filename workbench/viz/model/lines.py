@@ -38,12 +38,15 @@ from workbench.viz.names import ModulePaths, Names, module_call
 class Viewer(NamedTuple):
     """The user's code around an exploration: the `calls` that led to it, the `names` of nodes, the
     paths of objects (`modules`) in that code, and the `line` that explores a model (None: tensors
-    are explored, which have lines of their own)."""
+    are explored, which have lines of their own). `inputs` are those of a model or a function, by
+    name; `constant` are the names of those whose values its graph depends on."""
 
     calls: Calls = ()
     names: Names = MappingProxyType({})
     modules: ModulePaths = MappingProxyType({})
     line: SourceLine | None = None
+    inputs: tuple[tuple[str, UOp], ...] = ()
+    constant: frozenset[str] = frozenset()
 
 
 NOBODY = Viewer()

@@ -16,12 +16,15 @@ from typing import Any
 
 from workbench.base.context import LIVE
 from workbench.base.errors import WorkbenchError
+from workbench.base.files import write_whole
 from workbench.base.interrupts import Uninterrupted, free_lock
 from workbench.base.terminal import Bundle
+from workbench.nn.state.safetensors_file import safe_save
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.tables import Variant, Variants, variants_of
 from workbench.viz.files.files import file_text
 from workbench.viz.files.load import opened, saved_files
+from workbench.viz.files.script import DATA_SUFFIX, script_of
 from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
@@ -108,6 +111,19 @@ class LivePage:
     def to_file(self, ex: Exploration) -> str:
         """Return the text of the exploration's file."""
         return file_text(ex)
+
+    def to_script(self, ex: Exploration, path: Path | None) -> str:
+        """Return the text of the exploration's script; with a path, write it, and its data beside
+        it, and return the path. The data come first: if they cannot be written, nothing is."""
+        if path is None:
+            return script_of(ex, "program").text
+
+        def written() -> str:
+            script = script_of(ex, path.stem)
+            safe_save(script.data, path.with_suffix(DATA_SUFFIX))
+            return script.text
+
+        return str(write_whole(path, written))
 
     def from_file(self, path: Path) -> Exploration:
         """Return the exploration of a file. Errors: WorkbenchError, as of `load`."""

@@ -72,6 +72,11 @@ def require_free(session: LiveRecord, number: int, text: str, but: int | None) -
     return named
 
 
+def has_default_opts(row: VariantRow) -> bool:
+    """Whether a variant is one that every kernel has: without opts, or with those of a device."""
+    return row.name in (*RESERVED, f"auto on {row.default_of}")
+
+
 def delete(session: LiveRecord, variants: list[int], back: bool) -> NoResult:
     """Delete variants, or bring them back. Their children stay.
 
