@@ -66,18 +66,31 @@ def grid_sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners
     last axis of the picture comes first in a point. `mode` is "nearest", "linear" or "cubic";
     `padding` says what is read outside: "zeros", "border" or "reflection"."""
     sizes, rank = x.shape[2:], x.ndim - 2
-
-    def moved(points: Sequence[Tensor]) -> list[Tensor]:
-        pairs = zip(points, sizes, strict=True)
-        return [_inside(point, size, padding, align_corners) for point, size in pairs]
-
     points = []
     for axis, size in enumerate(sizes):
         point = grid[..., rank - 1 - axis]
         point = (point + 1) / 2 * (size - 1) if align_corners else ((point + 1) * size - 1) / 2
         points.append(point)
+    return sum_of(weighted_neighbours(x, points, mode, padding, align_corners))
+
+
+def weighted_neighbours(
+    x: Tensor,
+    points: Sequence[Tensor],
+    mode: str = "linear",
+    padding: str = "zeros",
+    align_corners: bool = True,
+) -> list[Tensor]:
+    """Return the tensors whose sum are the elements at points, which have a tensor for each axis,
+    in elements from the first one on."""
+    sizes, rank = x.shape[2:], x.ndim - 2
+
+    def moved(points: Sequence[Tensor]) -> list[Tensor]:
+        pairs = zip(points, sizes, strict=True)
+        return [_inside(point, size, padding, align_corners) for point, size in pairs]
+
     if mode == "nearest":
-        return _elements(x, [point.round() for point in moved(points)])
+        return [_elements(x, [point.round() for point in moved(points)])]
     if mode == "linear":
         points = moved(points)
     taps = range(2) if mode == "linear" else range(-1, 3)
@@ -89,6 +102,10 @@ def grid_sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners
         places = [low + tap for low, tap in zip(lows, corner, strict=True)]
         part = _elements(x, places if mode == "linear" else moved(places))
         parts.append(part * reduce(lambda one, other: one * other, shares).unsqueeze(1))
+    return parts
+
+
+def sum_of(parts: Sequence[Tensor]) -> Tensor:
     return reduce(lambda total, part: total + part, parts)
 
 

@@ -172,6 +172,31 @@ def test_a_product_with_integers_of_4_bits() -> None:
     check(parsed(text, {"w": packed, "s": scales, "z": zeros}), normal(3, 32))
 
 
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+def test_weights_of_4_bits_are_dequantized(kind: str) -> None:
+    """In blocks of 16; of a number of elements that is odd, too."""
+    for shape, block in (((32, 3), 16), ((3, 3), 0)):
+        text = f"""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[N, 3] x) => (float[N, 3] y) {{
+            w = DequantizeLinear <axis = {0 if block else 1}, block_size = {block}> (q, s, z)
+            y = Mul (x, w)
+        }}"""
+        model = onnx.parser.parse_model(text)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, kind))
+        low = -8 if kind == "INT4" else 0
+        scaled = (2, 3) if block else (3,)
+        for name, values in (
+            ("q", RNG.integers(low, low + 16, shape).astype(dtype)),
+            ("s", np.abs(normal(*scaled))),
+            ("z", RNG.integers(low, low + 16, scaled).astype(dtype)),
+        ):
+            model.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+        check(model, normal(*shape))
+    model.graph.node[0].op_type = "Identity"
+    with pytest.raises(ModelError, match="'[qz]' has integers of 4 bits"):
+        load_model(model)
+
+
 def test_embeddings() -> None:
     ids, mask = RNG.integers(0, 10, (2, 4), np.int32), np.array([[1, 1, 1, 0]] * 2, np.int32)
     text = """g (int32[2, 4] ids, int32[2, 4] kinds, int32[2, 4] mask)

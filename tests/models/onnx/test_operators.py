@@ -20,7 +20,7 @@ onnx = peer("onnx")
 load_rows()
 LATEST = 23
 """The opset up to which each operator has a row, a function or a reason."""
-NOT_HERE = ("DeformConv", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "RoiAlign")
+NOT_HERE = ("MaxRoiPool", "Multinomial")
 """Operators without a row, which are refused by name."""
 CONTROL = ("If", "Loop", "Scan", "Shape", "Size")
 """Operators that the graph computes itself."""

@@ -28,6 +28,8 @@ MOST_LETTERS = 1000
 """The maximal length of a reason: names in a file may have millions."""
 FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 """The fields of numbers of a TensorProto; the data of each tensor is in one of them, or raw."""
+NARROW = {21: dtypes.uint8, 22: dtypes.int8}
+"""Dtypes that hold integers of 4 bits, by ONNX's numbers of those: uint4 and int4."""
 _LINKS_NOT = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _LINKS_NOT
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _LINKS_NOT
@@ -50,8 +52,9 @@ class TensorReader:
             if isinstance(text, bytes):
                 raise self.error(f"a name in it is not UTF-8: {text!r:.100}")
 
-    def array(self, tensor: Any, where: str) -> Array:
-        """Return the array of a TensorProto.
+    def array(self, tensor: Any, where: str, takes_narrow: bool = False) -> Array:
+        """Return the array of a TensorProto; with `takes_narrow` also of integers of 4 bits, each
+        in a byte of its own.
 
         Errors: ModelError for sizes that its data does not have, and for data that is in several
         places, or out of the model's folder.
@@ -62,8 +65,9 @@ class TensorReader:
             raise self.error(because, f"an array has at most {MOST_AXES}")
         if any(n < 0 for n in shape):
             raise self.error(f"{where} has a negative size", f"its shape is {shape}")
+        is_narrow = takes_narrow and tensor.data_type in NARROW
         try:
-            dtype = dtype_of(tensor.data_type)
+            dtype = NARROW[tensor.data_type] if is_narrow else dtype_of(tensor.data_type)
         except DTypeError as error:
             raise self.error(f"{where} has another dtype", error.what) from None
         if math.prod(n or 1 for n in shape) * dtype.itemsize > MOST_BYTES:
@@ -77,15 +81,17 @@ class TensorReader:
         if len(fields) > 1:
             raise self.error(f"the data of {where} is in several places", ", ".join(fields))
         if is_external or tensor.HasField("raw_data"):
-            nbytes = count * dtype.itemsize
+            nbytes = -(-count // 2) if is_narrow else count * dtype.itemsize
             if is_external:
-                array = self.external(tensor, where, nbytes).view(dtype.numpy).reshape(shape)
+                data = self.external(tensor, where, nbytes)
             elif len(tensor.raw_data) != nbytes:
                 because = f"its shape {shape} takes {nbytes:,} bytes of {dtype}, and it has"
                 more = f"{because} {len(tensor.raw_data):,}"
                 raise self.error(f"the size of {where} is wrong", more)
             else:
-                array = np.frombuffer(tensor.raw_data, dtype.numpy).reshape(shape)
+                data = np.frombuffer(tensor.raw_data, np.uint8)
+            data = _halves(data, dtype is dtypes.int8)[:count] if is_narrow else data
+            array = data.view(dtype.numpy).reshape(shape)
             # A byte above 1 is no bool to a processor.
             return array.view(np.uint8) != 0 if dtype is dtypes.bool else array
         return self.numbers(tensor, where, fields, shape).astype(dtype.numpy, copy=False)
@@ -95,8 +101,10 @@ class TensorReader:
         from onnx import helper, numpy_helper
 
         field = helper.tensor_dtype_to_field(tensor.data_type)
-        longest = len(getattr(tensor, field))
-        if fields not in ([], [field]) or longest != math.prod(shape):
+        longest, wanted = len(getattr(tensor, field)), math.prod(shape)
+        if tensor.data_type in NARROW:
+            wanted = -(-wanted // 2)
+        if fields not in ([], [field]) or longest != wanted:
             if fields and fields != [field]:
                 because = f"its numbers must be in {field}, and are in {fields[0]}"
             else:
@@ -149,6 +157,12 @@ class TensorReader:
                 raise self.error(f"cannot read {where}", because) from None
         because = f"the path {location!r} leads out of the folder of the model"
         raise self.error(f"cannot read {where}", because)
+
+
+def _halves(data: Array, is_signed: bool) -> Array:
+    """Return the halves of bytes, the low one first, as bytes."""
+    halves = np.stack([data & 15, data >> 4], -1).reshape(-1)
+    return (halves ^ 8) - np.uint8(8) if is_signed else halves
 
 
 def _opened_below(folder: Path, parts: tuple[str, ...]) -> IO[bytes]:

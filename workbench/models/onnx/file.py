@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.base.errors import DTypeError, ModelError, cut, kind_of
 from workbench.base.installation import install_command
-from workbench.models.onnx.data import MOST_LETTERS, TensorReader
+from workbench.models.onnx.data import MOST_LETTERS, NARROW, TensorReader
 from workbench.models.onnx.values import Array, dtype_of
 
 INT32_MAX = (1 << 31) - 1
@@ -173,12 +173,13 @@ def function_of(proto: Any, opset: int) -> Function:
 
 class _Reader(TensorReader):
     """Reads protocol buffers into nodes, and checks them. `count` is the number of nodes read,
-    `parts` that of what they consist of."""
+    `parts` that of what they consist of; `narrow` are initializers of 4 bits."""
 
     def __init__(self, name: str, folder: Path | None, model: Any):
         super().__init__(name, folder)
         self.model = model
         self.count = self.parts = 0
+        self.narrow: set[str] = set()
 
     def model_file(self) -> ModelFile:
         model = self.model
@@ -259,7 +260,9 @@ class _Reader(TensorReader):
                 raise self.error("an initializer has no name")
             if tensor.name in constants:
                 raise self.error(f"the name {tensor.name!r} is defined twice")
-            constants[tensor.name] = self.array(tensor, f"initializer {tensor.name!r}")
+            constants[tensor.name] = self.array(tensor, f"initializer {tensor.name!r}", True)
+            if tensor.data_type in NARROW:
+                self.narrow.add(tensor.name)
         inputs = [each.name for each in proto.input]
         defined = self.input_names(inputs) | constants.keys()
         nodes = self.nodes(proto.node, opsets, defined, depth, outer)
@@ -293,6 +296,10 @@ class _Reader(TensorReader):
                 if not any(name in each for each in (defined, *outer)):
                     because = f"{node.where} reads {name!r}, and no input or earlier node has it"
                     raise self.error("nodes are not in order, or in a cycle", because)
+            narrow = self.narrow.intersection(node.inputs)
+            if narrow and node.full_name != "DequantizeLinear":
+                because = f"initializer {min(narrow)!r} has integers of 4 bits"
+                raise self.error(because, f"{node.where} is not a DequantizeLinear")
             for name in filter(None, node.outputs):
                 if name in defined:
                     raise self.error(f"the name {name!r} is defined twice", f"by {node.where}")

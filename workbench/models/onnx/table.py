@@ -62,14 +62,13 @@ REFUSED: dict[str, str] = {
     "StringSplit": _TEXT,
     "TfIdfVectorizer": "it counts words",
     "ImageDecoder": "it reads the file of a picture",
-    "DFT": "there are no complex numbers here",
-    "STFT": "there are no complex numbers here",
 }
 """Operators of the default domain that cannot be computed here, each with the reason."""
 
 FAMILIES = (
     *("attention", "constants", "contrib", "elementwise", "indexing", "movement"),
-    *("normalization", "pooling", "products", "quantization", "recurrent", "reductions", "resize"),
+    *("normalization", "pooling", "products", "quantization", "recurrent", "reductions", "regions"),
+    *("resize", "signal"),
 )
 """The files of rows."""
 
