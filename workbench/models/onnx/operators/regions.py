@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.base.errors import ModelError
@@ -12,41 +13,61 @@ from workbench.models.sampling import sum_of, weighted_neighbours
 from workbench.tensor.tensor import Tensor
 
 
-@row("RoiAlign", since=16)
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The attributes of RoiAlign that all opsets have."""
+
+    mode: str = "avg"
+    output_height: int = 1
+    output_width: int = 1
+    sampling_ratio: int = 0
+    spatial_scale: float = 1.0
+
+
+@row("RoiAlign", since=10, shared=Regions)
+def roi_align_fixed(x: Tensor, rois: Tensor, batch_indices: Tensor, **options: Any) -> Tensor:
+    return _aligned(x, rois, batch_indices, Regions(**options), False)
+
+
+@row("RoiAlign", since=16, shared=Regions)
 def roi_align(
     x: Tensor,
     rois: Tensor,
     batch_indices: Tensor,
     *,
     coordinate_transformation_mode: str = "half_pixel",
-    mode: str = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
-    spatial_scale: float = 1.0,
+    **options: Any,
 ) -> Tensor:
-    """Means or maxima of points in the parts of regions, by linear interpolation."""
-    if sampling_ratio < 1:
+    is_half = coordinate_transformation_mode == "half_pixel"
+    return _aligned(x, rois, batch_indices, Regions(**options), is_half)
+
+
+def _aligned(
+    x: Tensor, rois: Tensor, batch_indices: Tensor, regions: Regions, is_half: bool
+) -> Tensor:
+    """Return means or maxima of points in the parts of regions, by linear interpolation. With
+    `is_half` positions are those of the middles of pixels."""
+    ratio = regions.sampling_ratio
+    if ratio < 1:
         because = "its sampling_ratio is 0: how many points there are depends on values"
         raise ModelError("cannot align regions", because)
-    is_half = coordinate_transformation_mode == "half_pixel"
-    corners = rois * spatial_scale - (0.5 if is_half else 0.0)
-    counts = output_height, output_width
+    corners = rois * regions.spatial_scale - (0.5 if is_half else 0.0)
+    counts = regions.output_height, regions.output_width
     points, inside = [], []
     for axis, count in enumerate(counts):
         start, end = corners[:, 1 - axis], corners[:, 3 - axis]
         extent = end - start if is_half else (end - start).maximum(1)
-        steps = (Tensor.arange(count * sampling_ratio, dtype=x.dtype) + 0.5) / sampling_ratio
+        steps = (Tensor.arange(count * ratio, dtype=x.dtype) + 0.5) / ratio
         point = start.unsqueeze(1) + steps.unsqueeze(0) * (extent / count).unsqueeze(1)
         inside.append((point >= -1) & (point <= x.shape[2 + axis]))
         points.append(point.clamp(0, x.shape[2 + axis] - 1))
-    shape = (rois.shape[0], *(count * sampling_ratio for count in counts))
+    shape = (rois.shape[0], *(count * ratio for count in counts))
     rows, columns = points[0].unsqueeze(2).expand(shape), points[1].unsqueeze(1).expand(shape)
     is_inside = (inside[0].unsqueeze(2) & inside[1].unsqueeze(1)).unsqueeze(1)
     parts = weighted_neighbours(x[batch_indices], [rows, columns])
-    grid = output_height, sampling_ratio, output_width, sampling_ratio
+    grid = counts[0], ratio, counts[1], ratio
     grouped = [is_inside.where(part, 0).reshape((*part.shape[:2], *grid)) for part in parts]
-    if mode == "avg":
+    if regions.mode == "avg":
         return sum_of(grouped).mean((3, 5))
     maxima = [part.max((3, 5)) for part in grouped]
     return maxima[0].stack(*maxima[1:], dim=0).max(0)
