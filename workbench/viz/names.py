@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from types import FrameType, MemberDescriptorType, ModuleType, SimpleNamespace
+from types import FrameType, MemberDescriptorType, ModuleType, NoneType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import ref
 
@@ -42,10 +42,12 @@ from workbench.ir.node.uop import UOp
 # searched: `layers[0].weight`. No code of the user runs: no property, no method.
 
 T = TypeVar("T")
-MOST_LOOKED_INTO = 3000
-"""Most lists, dicts, objects and modules that are searched."""
-MOST_INSIDE = 200
+MOST_LOOKED_INTO = 10_000
+"""Most lists, dicts, objects and modules that are searched: a model of 500 layers has half that."""
+MOST_INSIDE = 1000
 """Most values of each of them that are searched."""
+_DATA = frozenset({int, float, complex, bool, str, bytes, NoneType})
+"""Types of values that are left out: most values in long lists are numbers."""
 DEEPEST = 8
 """Most steps from a variable to a value in it."""
 _HISTORY = frozenset({"In", "Out"})
@@ -62,7 +64,7 @@ def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
         if issubclass(type(value), kind):  # `isinstance` may run a property of the value
             yield name, cast(T, value)
         elif depth < DEEPEST and id(value) not in visited:
-            parts = list(islice(parts_of(value), MOST_INSIDE))
+            parts = list(parts_of(value))
             if parts and len(visited) < MOST_LOOKED_INTO:
                 visited.add(id(value))
                 waiting.extend((name + step, part, depth + 1) for step, part in parts)
@@ -106,21 +108,23 @@ def _is_private(name: object) -> bool:
 
 
 def parts_of(value: object, private: bool = False) -> Iterator[tuple[str, object]]:
-    """Yield (step, part) of the parts of a value: ("[0]", ..) or (".weight", ..); with `private`
-    also attributes whose names begin with an underscore."""
+    """Yield (step, part) of the first parts of a value, without data: ("[0]", ..) or
+    (".weight", ..); with `private` also attributes whose names begin with an underscore."""
     if type(value) in (list, tuple):
         sequence: Any = value
-        for place, part in enumerate(sequence):
-            yield f"[{place}]", part
+        for place, part in enumerate(islice(sequence, MOST_INSIDE)):
+            if type(part) not in _DATA:
+                yield f"[{place}]", part
     elif type(value) is dict:
         mapping: Any = value
         with suppress(RuntimeError):  # another thread adds to it
-            for key, part in mapping.items():
-                if type(key) in (str, int):
+            for key, part in islice(mapping.items(), MOST_INSIDE):
+                if type(part) not in _DATA and type(key) in (str, int):
                     yield f"[{key!r}]", part
     elif is_open(value):
-        for name, part in _fields(value):
-            if _is_public(name) or (private and _is_private(name)):
+        for name, part in islice(_fields(value), MOST_INSIDE):
+            is_named = _is_public(name) or (private and _is_private(name))
+            if type(part) not in _DATA and is_named:
                 yield f".{name}", part
 
 
@@ -229,9 +233,9 @@ def _listed(roots: list[tuple[str, object, int]]) -> Iterator[object]:
     """Yield the values in the lists, tuples and dicts that objects have."""
     for _, value, _ in _walk(roots):
         if _is_object(value):
-            for _, part in islice(parts_of(value, True), MOST_INSIDE):
+            for _, part in parts_of(value, True):
                 if type(part) in (list, tuple, dict):
-                    yield from (one for _, one in islice(parts_of(part), MOST_INSIDE))
+                    yield from (one for _, one in parts_of(part))
 
 
 def _walk(roots: list[tuple[str, object, int]]) -> Iterator[tuple[str, object, int]]:
@@ -244,7 +248,7 @@ def _walk(roots: list[tuple[str, object, int]]) -> Iterator[tuple[str, object, i
             continue
         yield path, value, depth
         if depth < DEEPEST and len(visited) < MOST_LOOKED_INTO:
-            parts = list(islice(parts_of(value, True), MOST_INSIDE))
+            parts = list(parts_of(value, True))
             if parts:
                 visited.add(id(value))
             waiting.extend((path + step, part, depth + 1) for step, part in parts)

@@ -30,6 +30,14 @@ def first_modules(ex: Exploration) -> list[str]:
     return [str(k.modules[0]) for k in ex.kernels if k.modules and k.modules[0].path]
 
 
+def test_each_of_many_layers_has_its_path_beside_much_data() -> None:
+    numbers = [list(range(5000)) for _ in range(300)]  # a list is searched, numbers are not
+    layers = [strangers.Layer() for _ in range(600)]
+    x = strangers.weight(4, 8)
+    assert first_modules(explore(layers[599](x))) == ["layers.599: matmul"]
+    assert len(numbers) == 300
+
+
 @pytest.mark.parametrize(("make", "expected"), CASES)
 def test_a_kernel_has_the_path_of_the_object_that_made_it(
     make: Callable[[], Any], expected: list[str]

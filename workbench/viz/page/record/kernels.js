@@ -203,10 +203,11 @@ export const ONLY_DRAW = "only draw random numbers"; // their name in the list
  * greatest first.
  * @typedef {"place" | "time" | "bytes" | "module"} KernelOrder */
 
+const paths = new Intl.Collator("en", { numeric: true }); // far quicker than localeCompare
+
 /** Numbers in paths are compared as numbers; kernels of no module stand last.
  * @type {(a: KernelRow, b: KernelRow) => number} */
-const byModule = ({ module: a }, { module: b }) =>
-  Number(!a) - Number(!b) || a.localeCompare(b, "en", { numeric: true });
+const byModule = ({ module: a }, { module: b }) => Number(!a) - Number(!b) || paths.compare(a, b);
 
 /** The kernels that a query finds, in an order. Without a query, those that only draw random numbers
  * are the last group in every order.
