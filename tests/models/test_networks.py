@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.models.torch.test_functions import FUNCTIONS, Applied
 from tests.models.torch.test_modules import ROWS, cases
 from tests.peers import peer, torch
 from tests.support import LONG
@@ -176,24 +177,39 @@ LOST_IN_EXPORT = {
 """Modules whose files compute something else: the exporter leaves out an option."""
 
 
-@long_profile
-@pytest.mark.filterwarnings("ignore")  # they are about the exporter's own code
-@pytest.mark.parametrize(("name", "place"), list(cases()))
-def test_a_module_in_an_onnx_file_computes_what_torch_computes(name: str, place: int) -> None:
-    """Exported by PyTorch; what its exporter refuses is skipped with its words."""
+def exported(module: Any, arguments: tuple[Any, ...]) -> Any:
+    """Return a module as PyTorch writes it to an ONNX file; what its exporter refuses is skipped
+    with its words."""
     peer("onnxscript")
+    try:
+        return torch.onnx.export(module, arguments, dynamo=True, verbose=False).model_proto
+    except torch.onnx.errors.OnnxExporterError as error:
+        pytest.skip(f"PyTorch does not export it: {str(error).splitlines()[0]}")
+
+
+def assert_same_in_a_file(module: Any, arguments: tuple[Any, ...]) -> None:
+    with torch.no_grad():
+        want = module(*[a.clone() for a in arguments])
+    model = exported(module, arguments)
+    assert_same(load_model(model)(*arguments[: len(model.graph.input)]), want)
+
+
+@pytest.mark.filterwarnings("ignore")  # they are about the exporter's own code
+@pytest.mark.parametrize(("name", "place"), list(cases())[:: 1 if LONG else 11])
+def test_a_module_in_an_onnx_file_computes_what_torch_computes(name: str, place: int) -> None:
     if reason := LOST_IN_EXPORT.get((name, place)):
         pytest.skip(reason)
     torch.manual_seed(len(name) + place)
     make, inputs = ROWS[name][place]
-    module, arguments = make().eval(), inputs()
-    with torch.no_grad():
-        want = module(*[a.clone() for a in arguments])
-    try:
-        model = torch.onnx.export(module, arguments, dynamo=True, verbose=False).model_proto
-    except torch.onnx.errors.OnnxExporterError as error:
-        pytest.skip(f"PyTorch does not export it: {str(error).splitlines()[0]}")
-    assert_same(load_model(model)(*arguments[: len(model.graph.input)]), want)
+    assert_same_in_a_file(make().eval(), inputs())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*FUNCTIONS][:: 1 if LONG else 10])
+def test_a_function_in_an_onnx_file_computes_what_torch_computes(name: str) -> None:
+    torch.manual_seed(len(name))
+    function, shapes = FUNCTIONS[name]
+    assert_same_in_a_file(Applied(function), tuple(torch.randn(*shape) for shape in shapes))
 
 
 def session(path: Path) -> Any:

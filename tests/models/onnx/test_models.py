@@ -266,6 +266,50 @@ def test_dynamic_quantization() -> None:
     check(parsed(text, {"w": RNG.integers(-99, 99, (6, 3), np.int8)}), normal(4, 6))
 
 
+INTEGERS = {
+    "DynamicQuantizeMatMul": "(x, w, s, z, c)",
+    "QAttention <num_heads = 2>": "(q, w, c, s, s, , a, z)",
+    "QLinearAdd": "(q, s, a, p, t, b, u, o)",
+    "QLinearMul": "(q, s, a, p, t, b, u, o)",
+    "QLinearSigmoid": "(q, s, a, v, o)",
+    "QLinearLeakyRelu <alpha = 0.2>": "(q, s, a, u, o)",
+    "QLinearConcat <axis = 1>": "(u, o, q, s, a, p, t, b)",
+}
+"""Operators of ONNX Runtime over integers, with inputs; x is float, q is x in 8 bits."""
+
+
+@pytest.mark.parametrize("call", INTEGERS)
+def test_integers_of_8_bits(call: str) -> None:
+    text = f"""g (float[2, 3, 12] x) => (float[A, B, C] y) {{
+        q = QuantizeLinear (x, s, a)
+        r = com.microsoft.{call} {INTEGERS[call]}
+        y = Cast <to = 1> (r)
+    }}"""
+    weights = {
+        "w": RNG.integers(0 if "QAtt" in call else -99, 99, (12, 12), np.int8),
+        "c": normal(12),
+        "p": RNG.integers(0, 255, (2, 3, 12), np.uint8),
+        **{name: np.uint8(n) for name, n in (("a", 120), ("b", 90), ("o", 30))},
+        **{name: np.float32(n) for name, n in (("s", 0.02), ("t", 0.05), ("u", 0.1), ("v", 0.01))},
+        "z": np.int8(3),
+    }
+    model = parsed(text, weights)
+    got, (want,) = load_model(model)(x := normal(2, 3, 12)), expected(model, x)
+    # what lies between two integers may be rounded to either
+    atol = 1.001 if "QLinear" in call else 1e-4
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-4, atol=atol)
+    assert (np.abs(got.numpy() - want) > 1e-3).mean() < 0.1
+
+
+@pytest.mark.parametrize("more", ['"Relu"', '"LeakyRelu", activation_params = [0.3]'])
+def test_a_convolution_with_what_follows_it(more: str) -> None:
+    text = f"""g (float[1, 2, 5, 5] x, float[1, 3, 3, 3] z) => (float[1, 3, 3, 3] y) {{
+        y = com.microsoft.FusedConv <activation = {more}> (x, w, b, z)
+    }}"""
+    weights = {"w": normal(3, 2, 3, 3), "b": normal(3)}
+    check(parsed(text, weights), normal(1, 2, 5, 5), normal(1, 3, 3, 3))
+
+
 BRANCHES = """g (float[N, 4] x, int64 rate) => (float[?, ?] y) {
     limit = Constant <value_int = 8000> ()
     is_high = Greater (rate, limit)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
 from workbench.models.arithmetic import wide
 from workbench.models.onnx.operators.indexing import tensor_scatter
+from workbench.models.onnx.operators.quantization import matmul_to_float
 from workbench.models.onnx.table import MICROSOFT, row
 from workbench.models.onnx.values import Array
 from workbench.tensor.tensor import Tensor
@@ -87,14 +89,43 @@ def attention(
     products = x @ weight
     products = products if bias is None else products + bias
     sizes = list(qkv_hidden_sizes or [weight.shape[1] // 3] * 3)
-    query, key, value = (_heads(part, num_heads) for part in products.split(sizes, 2))
+    heads = [_heads(part, num_heads) for part in products.split(sizes, 2)]
+    options = mask_filter_value, scale, unidirectional
+    return _with_past(heads, past, mask, attention_bias, *options)
+
+
+@row("QAttention", domain=MICROSOFT)
+def attention_of_integers(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    x_scale: Tensor,
+    weight_scale: Tensor,
+    mask: Tensor | None = None,
+    x_zero: Tensor | None = None,
+    weight_zero: Tensor | None = None,
+    past: Tensor | None = None,
+    *,
+    num_heads: int,
+    mask_filter_value: float = -10000.0,
+    scale: float = 0.0,
+    unidirectional: int = 0,
+) -> Any:
+    """Attention whose queries, keys and values are products of integers."""
+    products = matmul_to_float(x, weight, x_scale, weight_scale, x_zero, weight_zero, bias)
+    heads = [_heads(part, num_heads) for part in products.chunk(3, 2)]
+    return _with_past(heads, past, mask, None, mask_filter_value, scale, unidirectional)
+
+
+def _with_past(
+    heads: Sequence[Tensor], past: Tensor | None, mask: Tensor | None, *options: Any
+) -> Any:
+    """Return attention, and keys and values with those of before in one tensor."""
+    query, key, value = heads
     if past is not None:
         key, value = past[0].cat(key, dim=2), past[1].cat(value, dim=2)
-    present = None
-    if key.shape == value.shape:
-        present = key.stack(value, dim=0)
-    y = _attended(query, key, value, mask, attention_bias, mask_filter_value, scale, unidirectional)
-    return _joined(y), present
+    present = key.stack(value, dim=0) if key.shape == value.shape else None
+    return _joined(_attended(query, key, value, mask, *options)), present
 
 
 @row("MultiHeadAttention", domain=MICROSOFT)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
 from workbench.models.arithmetic import wide
+from workbench.models.onnx.operators.elementwise import hard_sigmoid, leaky_relu
 from workbench.models.onnx.operators.normalization import layer_norm, simplified_layer_norm
+from workbench.models.onnx.operators.products import Windows, conv
 from workbench.models.onnx.operators.quantization import bits_unpacked
 from workbench.models.onnx.table import MICROSOFT, row
 from workbench.tensor.tensor import Tensor
@@ -103,6 +106,39 @@ def fused_matmul(
     a = a.transpose(-2, -1) if transA and a.ndim > 1 else a
     b = b.transpose(-2, -1) if transB and b.ndim > 1 else b
     return ((a @ b) * alpha).cast(a.dtype)
+
+
+@row("FusedConv", domain=MICROSOFT, shared=Windows)
+def fused_conv(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    more: Tensor | None = None,
+    *,
+    activation: str = "",
+    activation_params: Sequence[float] = (),
+    group: int = 1,
+    **options: Any,
+) -> Tensor:
+    """A convolution, what is added to it, and a function of that."""
+    y = conv(x, weight, bias, group=group, **options)
+    y = y if more is None else y + more
+    if not activation:
+        return y
+    if activation not in ACTIVATIONS:
+        raise ModelError("cannot convolve", f"there is no activation {activation!r} here")
+    return ACTIVATIONS[activation](y, *activation_params)
+
+
+ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
+    "Clip": lambda x, low, high: x.clamp(low, high),
+    "HardSigmoid": lambda x, alpha, beta: hard_sigmoid(x, alpha=alpha, beta=beta),
+    "LeakyRelu": lambda x, alpha: leaky_relu(x, alpha=alpha),
+    "Relu": lambda x: x.relu(),
+    "Sigmoid": lambda x: x.sigmoid(),
+    "Tanh": lambda x: x.tanh(),
+}
+"""Functions that follow a convolution, with their parameters."""
 
 
 @row("MatMulNBits", domain=MICROSOFT)

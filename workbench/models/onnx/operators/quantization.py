@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.models.onnx.operators.elementwise import cast_to
+from workbench.models.onnx.operators.elementwise import cast_to, leaky_relu
 from workbench.models.onnx.operators.products import Windows, conv
-from workbench.models.onnx.table import row
+from workbench.models.onnx.table import MICROSOFT, row
 from workbench.models.onnx.values import axis_of, dtype_of
 from workbench.tensor.tensor import Tensor
 
@@ -171,6 +172,95 @@ def dynamic_quantize(x: Tensor) -> Any:
     zero = scale.eq(0).where(0, zero).cast(dtypes.int32).cast(dtypes.uint8)
     quotient = scale.eq(0).where(0, x / scale.eq(0).where(1, scale))
     return rounded(quotient, zero, dtypes.uint8), scale, zero
+
+
+@row("MatMulIntegerToFloat", domain=MICROSOFT)
+def matmul_to_float(
+    a: Tensor,
+    b: Tensor,
+    a_scale: Tensor,
+    b_scale: Tensor,
+    a_zero: Tensor | None = None,
+    b_zero: Tensor | None = None,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """The product of what integers stand for."""
+    sums = matmul_integer(a, b, a_zero, b_zero).cast(a_scale.dtype)
+    y = sums * (_along(a_scale, -2) * _along(b_scale, -1))
+    return y if bias is None else y + bias
+
+
+@row("DynamicQuantizeMatMul", domain=MICROSOFT)
+def dynamic_quantize_matmul(
+    a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    """The product of floats, as integers of 8 bits for their range, and integers."""
+    whole, scale, zero = dynamic_quantize(a)
+    return matmul_to_float(whole, b, scale, b_scale, zero, b_zero, bias)
+
+
+def _of_two(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    def computed(
+        a: Tensor,
+        a_scale: Tensor,
+        a_zero: Tensor | None,
+        b: Tensor,
+        b_scale: Tensor,
+        b_zero: Tensor | None,
+        y_scale: Tensor,
+        y_zero: Tensor | None = None,
+    ) -> Tensor:
+        y = function(dequantize(a, a_scale, a_zero), dequantize(b, b_scale, b_zero))
+        return rounded(y / y_scale, y_zero, a.dtype)
+
+    return computed
+
+
+row("QLinearAdd", domain=MICROSOFT)(_of_two(lambda a, b: a + b))
+row("QLinearMul", domain=MICROSOFT)(_of_two(lambda a, b: a * b))
+
+
+@row("QLinearSigmoid", domain=MICROSOFT)
+def qlinear_sigmoid(
+    x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None
+) -> Tensor:
+    return rounded(dequantize(x, x_scale, x_zero).sigmoid() / y_scale, y_zero, x.dtype)
+
+
+@row("QLinearLeakyRelu", domain=MICROSOFT)
+def qlinear_leaky_relu(
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero: Tensor | None,
+    y_scale: Tensor,
+    y_zero: Tensor | None = None,
+    *,
+    alpha: float = 0.01,
+) -> Tensor:
+    y = leaky_relu(dequantize(x, x_scale, x_zero), alpha=alpha)
+    return rounded(y / y_scale, y_zero, x.dtype)
+
+
+@row("QLinearGlobalAveragePool", domain=MICROSOFT)
+def qlinear_global_average_pool(
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+    *,
+    channels_last: int = 0,
+) -> Tensor:
+    axes = tuple(range(1, x.ndim - 1) if channels_last else range(2, x.ndim))
+    y = dequantize(x, x_scale, x_zero).mean(axes, keepdim=True)
+    return rounded(y / y_scale, y_zero, x.dtype)
+
+
+@row("QLinearConcat", domain=MICROSOFT)
+def qlinear_concat(y_scale: Tensor, y_zero: Tensor, *inputs: Tensor, axis: int) -> Tensor:
+    """Tensors joined, of which each is followed by its scale and zero point."""
+    parts = [dequantize(*inputs[n : n + 3]) for n in range(0, len(inputs), 3)]
+    return rounded(parts[0].cat(*parts[1:], dim=axis) / y_scale, y_zero, y_zero.dtype)
 
 
 def bits_unpacked(packed: Tensor, bits: int) -> Tensor:
