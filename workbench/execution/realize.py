@@ -152,15 +152,17 @@ def planned(
     outputs: Sequence[UOp],
     choices: HandChoices = NOTHING_BY_HAND,
     computed: Mapping[UOp, UOp] | None = None,
+    keys: Collection[UOp] = (),
 ) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs`, and the simplified outputs. Computed values are reused
     (`computed` has those of an earlier time, None: the present ones), and a contiguous piece of one
-    is read in place. `choices` are a user's, about simplified values."""
+    is read in place. `choices` are a user's, about simplified values. Random numbers of `keys` are
+    drawn before all else."""
     device = device_of(outputs)
     if computed is None:
         computed = _computed_for(outputs, device)
     roots = [in_place(o) for o in with_computed(UOp.sink(*outputs), computed).src]
-    return make_schedule(roots, device, choices)
+    return make_schedule(roots, device, choices, keys)
 
 
 def _computed_for(outputs: Sequence[UOp], device: str) -> dict[UOp, UOp]:

@@ -82,7 +82,7 @@ class RunnableKernel:
     `steps` has, for a kernel with the default opts, the reason and the counts of each opt (see
     `optimized`). `names` has the user's names of the arguments by slot, "" for one without.
     `modules` are the user's modules whose methods made what it computes, the one to show first;
-    `phases` are the phases of training that it belongs to, () where nothing is trained.
+    `phases` are the phases of a model that it belongs to, () where nothing is trained.
     """
 
     ast: UOp

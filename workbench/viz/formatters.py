@@ -24,6 +24,7 @@ from workbench.viz.model import passes as rewrites
 from workbench.viz.model.decisions import folded_kernels, printed_decisions
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.passes import pass_rows
+from workbench.viz.model.phases import weights_title
 from workbench.viz.model.words import error_text, explained, plural
 from workbench.viz.page.panels.memory.panel import memory_chart
 from workbench.viz.pane import Pane
@@ -77,8 +78,8 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
     expression = f"explore of {plural(len(ex.tensors), 'tensor')}"
     parts = [cards.headline(expression, line, ex.headline, ex.nothing_to_do), _graph_part(ex)]
     titles = [kernel.title for kernel in ex.kernels]
-    random = folded_kernels(ex.kernels)
-    others = [number for number in range(len(titles)) if number not in random]
+    weights = folded_kernels(ex.kernels)
+    others = [number for number in range(len(titles)) if number not in weights]
     colours = [row.colour for row in region_rows(ex.kernels)]
     for number in others[:MOST_KERNELS]:
         decisions = _decisions_of(ex, number)
@@ -87,8 +88,7 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
     rest = others[MOST_KERNELS:]
     more = f"{plural(len(rest), 'more kernel')}, by title"
     parts.append(cards.titles_part(more, titles, rest))
-    only_draw = f"{plural(len(random), 'kernel')} only draw random numbers"
-    parts.append(cards.titles_part(only_draw, titles, random))
+    parts.append(cards.titles_part(weights_title(len(weights)), titles, weights))
     parts.append(_part(lambda: cards.memory_part(memory_chart(ex), titles)))
     parts.append(cards.passes_part("Scheduling", pass_rows(ex.passes)))
     return {"text/html": page(*parts), "text/plain": str(ex)}

@@ -338,6 +338,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " the value; the shortest bar was chosen unless the reason says otherwise.",
         "forward": "F: kernels that compute the value itself. A kernel of several phases has the"
             " letters of all, and the colour of the forward, or else of the last.",
+        "weights": "W: kernels that draw the random numbers that variables or objects of your code"
+            " hold, such as the first weights of a model. They run once, before the others;"
+            " realize() of these tensors runs them now.",
         "backward": "B: kernels that compute gradients, from the result back to the parameters.",
         "optimiser": "O: kernels that compute the new parameters from gradients.",
         "stored for the backward": "Activations: values that a kernel of the forward stores and a"

@@ -15,8 +15,16 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
-from types import FrameType, MemberDescriptorType, ModuleType, NoneType, SimpleNamespace
+from itertools import chain, islice
+from types import (
+    FrameType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    NoneType,
+    SimpleNamespace,
+)
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import ref
 
@@ -39,7 +47,8 @@ from workbench.ir.node.uop import UOp
 # A name has the meaning that it has where the package is called: the variables of the nearest
 # function come first, then those of its callers, then those of the cell, script or module. A name
 # hides the same name further out. Lists, tuples, dicts, and the user's objects and modules are
-# searched: `layers[0].weight`. No code of the user runs: no property, no method.
+# searched: `layers[0].weight`. No code of the user runs: no property, no method. If a function is
+# explored, the variables that its code reads come before all others.
 
 T = TypeVar("T")
 MOST_LOOKED_INTO = 10_000
@@ -54,10 +63,11 @@ _HISTORY = frozenset({"In", "Out"})
 """IPython's tables of past cells; the names of its other variables begin with an underscore."""
 
 
-def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
-    """Yield (name, value) of the values of a `kind` that the calling code has names for: first
-    variables, from the nearest scope outwards, then values inside of other variables."""
-    waiting = deque((name, value, 0) for name, value in named_variables())
+def variables(kind: type[T], function: object = None) -> Iterator[tuple[str, T]]:
+    """Yield (name, value) of the values of a `kind` that the calling code, or the code of a
+    `function`, has names for: first variables, from the nearest scope outwards, then values inside
+    of other variables."""
+    waiting = deque((name, value, 0) for name, value in named_variables(function))
     visited: set[int] = set()
     while waiting:
         name, value, depth = waiting.popleft()
@@ -70,10 +80,10 @@ def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
                 waiting.extend((name + step, part, depth + 1) for step, part in parts)
 
 
-def named_variables() -> Iterator[tuple[str, object]]:
+def named_variables(function: object = None) -> Iterator[tuple[str, object]]:
     """Yield (name, value) of the variables themselves, the nearest scope's first."""
     hidden: set[str] = set()
-    for scope in _scopes():
+    for scope in chain(_scopes_of(function), _scopes()):
         names = [name for name in scope if name not in hidden and _is_public(name)]
         hidden.update(names)
         yield from [(name, scope[name]) for name in names]
@@ -95,6 +105,23 @@ def _scopes() -> Iterator[Mapping[str, object]]:
             modules.append(frame.f_globals)
         frame = frame.f_back
     yield from {id(module): dict(module) for module in modules}.values()
+
+
+def _scopes_of(function: object) -> Iterator[Mapping[str, object]]:
+    """Yield the variables that the code of a Python function or method reads: its object, those of
+    the functions around it, those of its module."""
+    if isinstance(function, MethodType):
+        yield {"self": function.__self__}
+        function = function.__func__
+    if isinstance(function, FunctionType):
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        closure = {}
+        for name, cell in cells:
+            with suppress(ValueError):  # the variable is not bound yet
+                closure[name] = cell.cell_contents
+        yield closure
+        if is_users(function.__code__.co_filename):
+            yield dict(function.__globals__)
 
 
 def _is_public(name: object) -> bool:
@@ -180,9 +207,10 @@ ModulePaths = Mapping[int, ModulePath]
 """The paths of objects by their identity, which is valid as long as the object lives."""
 
 
-def module_paths() -> ModulePaths:
-    """Return the paths of the objects that the calling code has names for."""
-    roots = [(name, value, 0) for name, value in named_variables()]
+def module_paths(function: object = None) -> ModulePaths:
+    """Return the paths of the objects that the calling code, or that of a function, has names
+    for."""
+    roots = [(name, value, 0) for name, value in named_variables(function)]
     of_lists = {id(part) for part in _listed(roots)}
     roots.sort(key=lambda root: id(root[1]) in of_lists)
     paths: dict[int, ModulePath] = {}

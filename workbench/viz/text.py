@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from workbench.measure.kernel_time import seconds_text
 from workbench.viz.model.graph import KINDS
+from workbench.viz.model.phases import WEIGHTS
 from workbench.viz.model.words import bytes_text, figure_text, kernel_number, plural
 from workbench.viz.schema.plan import ActivationRow, MemoryChart, MemoryStep, PlanRepeat, PlanRun
 from workbench.viz.schema.record import KernelRow, LineRow
@@ -73,8 +74,8 @@ class KernelTable:
         return "\n".join(lines)
 
     def _lines(self, places: range, repeats: Sequence[PlanRepeat], indent: str) -> Iterator[Cells]:
-        """Yield a line for each kernel at some positions; for a fold its own line, then the lines
-        of its first round."""
+        """Yield a line for each kernel at some positions; for a fold its own line, and the lines
+        of its first round, but for that of the weights."""
         at = places.start
         while at < places.stop:
             if not repeats or repeats[0].first > at:
@@ -90,7 +91,8 @@ class KernelTable:
             yield self._cells(numbers, title, range(at, end), _of_module(repeat))
             once = range(at, at + repeat.size)
             inside = [r for r in others if r.first < once.stop]
-            yield from self._lines(once, inside, f"{indent}  ")
+            if self.kernels[at].phases != [WEIGHTS]:
+                yield from self._lines(once, inside, f"{indent}  ")
             at, repeats = end, [r for r in others if r.first >= end]
 
     def _cells(self, number: str, title: str, places: range, where: str) -> Cells:

@@ -5,7 +5,7 @@ Sections: The result of scheduling; The plan of a schedule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -118,6 +118,30 @@ class Schedule:
     stored: Mapping[UOp, UOp]
     decisions: tuple[Decision, ...]
     originals: Mapping[UOp, UOp] = field(default_factory=dict)
+
+
+def drawing(
+    items: Sequence[ScheduleItem], keys: Container[UOp], results: Container[UOp]
+) -> frozenset[int]:
+    """Return the positions of the items that only draw random numbers of some `keys`: copies of
+    these BUFFERs, and kernels that read nothing else, reduce nothing, and store none of the
+    `results`."""
+    copies: set[UOp] = set()
+    places: set[int] = set()
+    for place, item in enumerate(items):
+        read = item.inputs
+        if not read or not all(b in keys or b in copies for b in read):
+            continue
+        if item.kernel is None:
+            copies.update(item.outputs)
+        elif any(n in results for n in item.nodes) or _reduces(item.kernel):
+            continue
+        places.add(place)
+    return frozenset(places)
+
+
+def _reduces(kernel: UOp) -> bool:
+    return any(node.op is Ops.REDUCE for node in kernel.toposort())
 
 
 # --------------------------------------------------------------------------------------------------

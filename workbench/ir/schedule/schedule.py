@@ -6,7 +6,7 @@ Sections: Merging axes; Splitting large reductions to few values; Scheduling.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from workbench.base.garbage import fewer_collections
@@ -35,7 +35,7 @@ from workbench.ir.schedule.by_hand import (
 )
 from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
 from workbench.ir.schedule.decide import decide
-from workbench.ir.schedule.plan import Schedule, ScheduleItem
+from workbench.ir.schedule.plan import Schedule, ScheduleItem, drawing
 from workbench.ir.schedule.plan import base as base
 from workbench.ir.schedule.rangeify import RANGEIFY_RULES
 
@@ -181,20 +181,23 @@ MERGE_AXES = Pass(
 
 
 def schedule(
-    outputs: Sequence[UOp], device: str, choices: HandChoices = NOTHING_BY_HAND
+    outputs: Sequence[UOp],
+    device: str,
+    choices: HandChoices = NOTHING_BY_HAND,
+    keys: Collection[UOp] = (),
 ) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` on `device`, and the simplified outputs.
 
     An output that is a constant under movement ops, a BUFFER or a RESHAPE of one needs no kernel.
-    `choices` are a user's, about simplified values.
-    Errors: WorkbenchError for a choice that is impossible.
+    `choices` are a user's, about simplified values. Random numbers of `keys` are drawn before all
+    else. Errors: WorkbenchError for a choice that is impossible.
     """
     with fewer_collections():
-        return _scheduled(outputs, device, choices)
+        return _scheduled(outputs, device, choices, keys)
 
 
 def _scheduled(
-    outputs: Sequence[UOp], device: str, choices: HandChoices
+    outputs: Sequence[UOp], device: str, choices: HandChoices, keys: Collection[UOp]
 ) -> tuple[Schedule, tuple[UOp, ...]]:
     chosen = _chosen(SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))), choices)
     simple, forced = chosen.roots, chosen.stored(choices)
@@ -209,7 +212,10 @@ def _scheduled(
     with RANGEIFY.recording(UOp.sink(*plan.stored)) as r:
         with SIMPLIFY_INDEX.merged():
             built, buffers = build(plan, device, r.matches)
-        items = reordered(built, chosen.of_values(choices.before), plan.nodes)
+        first = drawing(built, keys, roots)
+        places = sorted(range(len(built)), key=lambda place: place not in first)
+        in_order = [built[place] for place in places]
+        items = reordered(in_order, chosen.of_values(choices.before), plan.nodes)
         r.after = items
     has_functions = not FUNCTIONS.isdisjoint([node.op for node in plan.nodes])
     equal: SimplestKernels = Repeats()

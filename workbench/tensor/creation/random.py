@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import add, lshift
 from typing import Any, Self, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
@@ -186,6 +187,12 @@ _WIDEST_SCALED = 1 << 10
 
 _stream = Stream()
 _draws: ContextVar[list[Keys] | None] = ContextVar("draws", default=None)
+_keys: WeakSet[UOp] = WeakSet()
+
+
+def is_key(node: UOp) -> bool:
+    """Whether a node is the BUFFER with the keys of a draw."""
+    return node in _keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,6 +457,7 @@ class Random(Creation):
         if not count:
             return empty
         start = cls(np.array(keys, np.uint32).reshape(-1), place)
+        _keys.add(start.uop.src[0])
         draws = _draws.get()
         if draws is not None:
             draws.append(Keys(start.uop.src[0], place, words))

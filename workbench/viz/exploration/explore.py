@@ -20,6 +20,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.models.door import is_function, is_source, load_model
 from workbench.models.function import results_of
 from workbench.models.model import Model
+from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
 from workbench.viz import formatters
 from workbench.viz.exploration import exploration
@@ -82,10 +83,12 @@ def explore(
     named = Device.on_machine(device, target) if device or target else ""
     here = calls()
     line = None if isinstance(source[0], Tensor) or not here else line_of(here[0])
-    names = _names_below(tensors, [*explored.inputs, *explored.named])
+    first = source[0]  # a tensor or a module has no variables of its own
+    function = vars(first)["__wrapped__"] if isinstance(first, TinyJit) else first
+    names = _names_below(tensors, [*explored.inputs, *explored.named], function)
     nodes = without_aliases([t.uop for _, t in explored.inputs])
     inputs = tuple(zip((name for name, _ in explored.inputs), nodes, strict=True))
-    viewer = Viewer(here, names, module_paths(), line, inputs, explored.constant)
+    viewer = Viewer(here, names, module_paths(function), line, inputs, explored.constant)
     off = _names(without)
     with fewer_collections():
         ex = exploration.of(
@@ -138,8 +141,10 @@ def _expressions(source: tuple[Any, ...]) -> _Explored:
     return _Explored((*traced.outputs, *traced.written.values()), [*inputs], named, constant)
 
 
-def _names_below(tensors: Sequence[Tensor], more: Sequence[tuple[str, Tensor]]) -> Names:
-    named = [*variables(Tensor), *more]
+def _names_below(
+    tensors: Sequence[Tensor], more: Sequence[tuple[str, Tensor]], function: object
+) -> Names:
+    named = [*variables(Tensor, function), *more]
     nodes = without_aliases([t.uop for t in (*tensors, *(t for _, t in named))])
     below, values = nodes[: len(tensors)], nodes[len(tensors) :]
     return names_of(below, zip((name for name, _ in named), values, strict=True))

@@ -6,7 +6,7 @@ later; Scheduling tensors under observation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workbench.backends.device import Device
@@ -31,7 +31,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite, without
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.schedule.by_hand import HandChoices
-from workbench.ir.schedule.plan import Decision, Schedule, ScheduleItem
+from workbench.ir.schedule.plan import Decision, Schedule, ScheduleItem, drawing
 from workbench.ir.schedule.schedule import RANGEIFY, base
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
@@ -41,7 +41,14 @@ from workbench.search.realization import tuned
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
-from workbench.viz.model.phases import BACKWARD, FORWARD, OPTIMISER, in_order
+from workbench.viz.model.phases import (
+    BACKWARD,
+    FORWARD,
+    OPTIMISER,
+    WEIGHTS,
+    in_order,
+    keys_of_weights,
+)
 from workbench.viz.model.title import title_of
 
 # --------------------------------------------------------------------------------------------------
@@ -124,6 +131,8 @@ class Planned:
     error: Exception | None = None
     runs: list[Run] = field(default_factory=list)
     originals: dict[UOp, UOp] = field(default_factory=dict)
+    weights: set[UOp] = field(default_factory=set)
+    """The values that are drawn before all else."""
 
 
 def planned(
@@ -145,12 +154,13 @@ def planned(
     off = compile_rules(rules_off)
     passes = [*origin.gradients, *_gradients(expression)]
     plan = Planned(passes=passes, outputs=[*expression.nodes])
+    keys = keys_of_weights(expression.nodes, expression.computed, viewer.names) | origin.keys
     for device, places in expression.places_by_device().items():
         group = [expression.nodes[place] for place in places]
         whole = without_detach(group)
         with Context(DEV=device), without(rules_off), observe() as watching:
             try:
-                schedule, outputs = realize.planned(group, choices, expression.computed)
+                schedule, outputs = realize.planned(group, choices, expression.computed, keys)
             except Exception as error:
                 if not _is_rule_error(error):
                     raise
@@ -167,12 +177,14 @@ def planned(
         plan.runs.append(run)
         plan.kernels += _kernels(schedule, built, outputs, off, on, run)
         plan.items += schedule.items
+        first = drawing(schedule.items, keys, {base(output) for output in outputs})
+        plan.weights.update(n for place in first for n in schedule.items[place].nodes)
         plan.decisions += schedule.decisions
         plan.originals |= schedule.originals
         plan.passes += watching.records
         for place, output in zip(places, outputs, strict=True):
             plan.outputs[place] = output
-    _add_lines(plan, expression, viewer, origin)
+    _add_lines(plan, expression, viewer, origin, keys)
     plan.lines.on = on
     return plan
 
@@ -199,7 +211,9 @@ def _given_rules(expression: Expression) -> list[str]:
     return sorted({name for made_by in passes for name in made_by.user_rules})
 
 
-def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: FileOrigin) -> None:
+def _add_lines(
+    plan: Planned, expression: Expression, viewer: Viewer, origin: FileOrigin, keys: Collection[UOp]
+) -> None:
     """Add the user's lines and names to a plan: results get the names of the tensors, memory the
     name of the value in it, kernels their line, modules and phases of training."""
     nodes = expression.nodes
@@ -210,7 +224,7 @@ def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: Fi
     }
     viewer = viewer._replace(names={**results, **viewer.names})
     derivations, written = expression.derivations, expression.written
-    lines = UserLines(nodes, derivations, viewer, plan.passes, origin, written)
+    lines = UserLines(nodes, derivations, viewer, plan.passes, origin, written, keys)
     values = {
         buffer: node
         for item in plan.items
@@ -225,8 +239,11 @@ def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: Fi
     modules = [_modules(item, ends, lines) for item in computed]
     if not any(call.path for calls in modules for call in calls):
         modules = [()] * len(computed)  # no module made anything
-    phases = [_phases(item, ends, lines) for item in computed]
-    is_trained = any(each != (FORWARD,) for each in phases)
+    phases = [
+        (WEIGHTS,) if plan.weights.issuperset(item.nodes) else _phases(item, ends, lines)
+        for item in computed
+    ]
+    is_trained = any(each not in ((FORWARD,), (WEIGHTS,)) for each in phases)
     plan.kernels = [
         replace(
             kernel,
@@ -234,7 +251,7 @@ def _add_lines(plan: Planned, expression: Expression, viewer: Viewer, origin: Fi
             line=lines.nearest(item.nodes[0]),
             title=_with_phases(kernel.title, own),
             names=tuple([lines.name(b) for b in item.buffers]),
-            phases=own if is_trained else (),
+            phases=own if is_trained or own == (WEIGHTS,) else (),
         )
         for kernel, item, calls, own in zip(plan.kernels, computed, modules, phases, strict=True)
     ]

@@ -34,6 +34,7 @@ from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
 from workbench.viz.export import TensorGraph, tensor_graph
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
 from workbench.viz.model.passes import why_not
+from workbench.viz.model.phases import WEIGHTS
 from workbench.viz.model.words import error_text, plural
 
 if TYPE_CHECKING:
@@ -302,7 +303,8 @@ class ScheduledTensors:
         """The numbers of kernels and copies, and their devices, even while a question waits."""
         copies = len(self.items) - len(self.kernels)
         devices = dict.fromkeys([self.on] if self.on else [t.device for t in self.tensors])
-        words = [plural(len(self.kernels), "kernel")]
+        weights = sum(kernel.phases == (WEIGHTS,) for kernel in self.kernels)
+        words = [plural(len(self.kernels), "kernel") + (f" ({weights} of weights)" * bool(weights))]
         words += [plural(copies, "copy")] if copies else []
         failed = "" if self.error is None else ": scheduling failed"
         return ", ".join([*words, "on " + " and ".join(devices)]) + failed

@@ -1,7 +1,7 @@
 """The scheduler's decisions as rows: the value, its storage, the reason, and the numbers.
 
-Sections: The scheduler's decisions as rows; Kernels that only draw random numbers, and the title
-of an expression with many of them.
+Sections: The scheduler's decisions as rows; Kernels that only draw random numbers, and those that
+draw the weights of a model.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.creation.random import PARITY
 from workbench.viz.model.loops import BY_OTHERS
+from workbench.viz.model.phases import WEIGHTS
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import count_text, shape_text, short, three_digits
 from workbench.viz.schema.plan import CostChoice, DecisionRow
@@ -187,7 +188,7 @@ def _times_text(times: float) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# Kernels that only draw random numbers, and the title of an expression with many of them.
+# Kernels that only draw random numbers, and those that draw the weights of a model.
 
 FEWEST = 2
 """Fewest kernels that are worth a hint, or are folded."""
@@ -207,18 +208,18 @@ def draws_numbers(kernel: UOp) -> bool:
 
 
 def folded_kernels(kernels: Sequence[Kernel]) -> list[int]:
-    """Return the positions of the kernels that only draw random numbers, which are shown below the
-    others; [] if all kernels do, or fewer than FEWEST. The page's drawnKernels() does the same."""
-    places = [k for k, kernel in enumerate(kernels) if draws_numbers(kernel.original)]
+    """Return the positions of the kernels that draw the weights of a model, which are one fold; []
+    if all kernels do, or fewer than FEWEST. The page's weightKernels() does the same."""
+    places = [k for k, kernel in enumerate(kernels) if kernel.phases == (WEIGHTS,)]
     return places if FEWEST <= len(places) < len(kernels) else []
 
 
-def random_hint(kernels: Sequence[Kernel]) -> str:
-    """Return a hint if several kernels only draw random numbers, else ""."""
-    count = sum(draws_numbers(kernel.original) for kernel in kernels)
-    if count < FEWEST:
+def weights_hint(kernels: Sequence[Kernel]) -> str:
+    """Return how a plan gets rid of the kernels that draw weights; "" if there are few."""
+    count = len(folded_kernels(kernels))
+    if not count:
         return ""
     return (
-        f"{count} of {len(kernels)} kernels only draw random numbers. Where those are the first"
-        " weights of a model, draw them before: Tensor.realize(*nn.state.get_parameters(model))."
+        f"{count} of {len(kernels)} kernels draw the weights of a model, once, before the others."
+        " Tensor.realize(*nn.state.get_parameters(model)) draws them now."
     )

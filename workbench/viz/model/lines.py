@@ -31,7 +31,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
 from workbench.tensor.autograd.lines import GradientDerivation
 from workbench.viz.model.ancestry import Ancestry
-from workbench.viz.model.phases import in_order, phases_of
+from workbench.viz.model.phases import WEIGHTS, in_order, phases_of
 from workbench.viz.names import ModulePaths, Names, module_call
 
 
@@ -63,6 +63,11 @@ class FileOrigin:
     gradients: Sequence[PassRecord] = ()
     phases: Mapping[UOp, str] = field(default_factory=dict)
 
+    @property
+    def keys(self) -> frozenset[UOp]:
+        """The keys of the random numbers that weights were made of."""
+        return frozenset(node for node, phase in self.phases.items() if phase == WEIGHTS)
+
 
 HERE = FileOrigin()
 
@@ -71,7 +76,7 @@ class UserLines:
     """The user's lines and names of nodes, as a `viewer` sees them: of the nodes under `roots`,
     which have `derivations`, and of those that the `passes` of a schedule made of them. Loaded
     nodes have the lines, modules and phases of their `file`; `written` are the derivations of
-    values that are written to memory."""
+    values that are written to memory, `keys` those of the random numbers of weights."""
 
     def __init__(
         self,
@@ -81,6 +86,7 @@ class UserLines:
         passes: Sequence[PassRecord] = (),
         file: FileOrigin = HERE,
         written: Iterable[Derivation] = (),
+        keys: Iterable[UOp] = (),
     ):
         self.roots = tuple(roots)
         self.on = ""
@@ -111,6 +117,7 @@ class UserLines:
             phase = phases[derivation]
             for one in nodes:
                 self._phases[one] = in_order([phase, self._phases.get(one, phase)])[0]
+        self._phases.update(dict.fromkeys(keys, WEIGHTS))
         pieces.sort(key=lambda piece: (piece[3], not _is_same_run(piece[0], viewer.calls)))
         for calls, call, nodes, _ in pieces:
             if call is not None:

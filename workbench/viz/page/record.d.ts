@@ -649,7 +649,7 @@ export interface ComparedPlans {
  * A fold: `size` kernels from kernel `first` on, repeated `times` times one after the other.
  * `title` names the kernels of one time, without those that only draw random numbers, unless
  * all do. `module` is the path of the user's module that all belong to ("": none); a module
- * that is folded comes once.
+ * that is folded comes once, and so do the kernels that draw weights.
  */
 export interface PlanRepeat {
   first: number;
@@ -716,7 +716,7 @@ export interface MemoryChart {
 }
 
 /**
- * A phase of training: its letter, and the colours that its kernels have in turn.
+ * A phase of kernels: its letter, and the colours that its kernels have in turn.
  */
 export interface PhaseRow {
   name: string;
@@ -742,10 +742,10 @@ export interface ActivationRow {
 /**
  * The tensor graph, drawn and cut into kernels; without nodes where it is too large.
  * `repeats` are in the order of their kernels, outer ones before inner ones; `runs` has a
- * row for each kernel. `phases` are those of the kernels, `activations` begin with the
- * largest; both are [] if nothing is trained. `hint` says what would make a simpler plan
- * ("": nothing is known). `check` is the verdict on all kernels and results (null: not
- * checked). `by_hand` are the reader's choices.
+ * row for each kernel. `phases` are those of the kernels ([]: nothing is trained, and no
+ * weights are drawn), `activations` begin with the largest. `hint` says what would make a
+ * simpler plan ("": nothing is known). `check` is the verdict on all kernels and results
+ * (null: not checked). `by_hand` are the reader's choices.
  */
 export interface PlanPicture {
   width: number;
@@ -1108,10 +1108,10 @@ export interface RecordedPass {
  * A kernel of the plan. `root` is its un-optimised variant; `opens` is the variant that a
  * page opens with, if that is another. `data` has its buffers, for a page that runs it.
  * `modules` are the user's modules that made what it computes, each with the method that was
- * called; `module` is the path of the first. `phases` are its phases of training ([]:
- * nothing is trained). `opts_in_code` says which opts the user's code asks for, or why they
- * are refused. `draws_numbers`: it only draws random numbers, as for the first weights of a
- * model.
+ * called; `module` is the path of the first. `phases` are its phases: "weights" for a kernel
+ * that draws them, those of training, or [] where nothing is trained. `opts_in_code` says
+ * which opts the user's code asks for, or why they are refused. `draws_numbers`: it only
+ * draws random numbers, as kernels of weights do.
  */
 export interface KernelRow {
   title: string;

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from workbench.backends.device import Device
 from workbench.base.dtypes import dtypes
 from workbench.base.sequences import Repeat, common_prefix, repeats
@@ -17,8 +19,8 @@ from workbench.emulator.steps import Trace
 from workbench.ir.node.ops import Ops
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
-from workbench.viz.model.decisions import draws_numbers
-from workbench.viz.model.phases import FORWARD
+from workbench.viz.model.decisions import draws_numbers, folded_kernels
+from workbench.viz.model.phases import FORWARD, weights_title
 from workbench.viz.model.words import short
 from workbench.viz.record.changes import Changes
 from workbench.viz.record.nodes import bounded
@@ -152,7 +154,16 @@ Module = tuple[int, int, str]
 def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
     """Return the folds of a plan, outer ones first: sequences of kernels that are repeated, equal
     but for constants of their values, and modules with several kernels. A repeat whose rounds
-    would cut a module begins later; if that does not help, it is left out."""
+    would cut a module begins later; if that does not help, it is left out. The kernels that draw
+    weights are one fold, with none in it."""
+    weights = folded_kernels(kernels)
+    count = len(weights) if weights == [*range(len(weights))] else 0
+    first = [PlanRepeat(0, count, 1, weights_title(count), "")] if count else []
+    others = [replace(row, first=row.first + count) for row in _fold_rows(kernels[count:])]
+    return [*first, *others]
+
+
+def _fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
     titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
     paths = [_parts(kernel) for kernel in kernels]
     modules = _modules(paths) if len(kernels) > FEW_KERNELS else []

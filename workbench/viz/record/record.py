@@ -25,7 +25,7 @@ from workbench.measure.speeds import Speeds, earlier_speeds
 from workbench.pipeline import switches
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import question_row
-from workbench.viz.model.decisions import random_hint
+from workbench.viz.model.decisions import weights_hint
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.page.panel import panes, section_row, sections
 from workbench.viz.record import kernels
@@ -132,7 +132,7 @@ class Recorder:
         plan.runs = run_rows(ex.kernels)
         plan.regions = region_rows(ex.kernels)
         plan.phases = phase_rows(ex.kernels)
-        plan.hint = random_hint(ex.kernels)
+        plan.hint = weights_hint(ex.kernels)
         plan.activations = activation_rows(ex, self._lines, self._nodes.add)
         if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:
             self._draw()

@@ -138,7 +138,7 @@ class PlanRepeat(Struct, forbid_unknown_fields=True):
     """A fold: `size` kernels from kernel `first` on, repeated `times` times one after the other.
     `title` names the kernels of one time, without those that only draw random numbers, unless all
     do. `module` is the path of the user's module that all belong to ("": none); a module that is
-    folded comes once."""
+    folded comes once, and so do the kernels that draw weights."""
 
     first: int
     size: int
@@ -203,7 +203,7 @@ class MemoryChart(Struct, forbid_unknown_fields=True):
 
 
 class PhaseRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """A phase of training: its letter, and the colours that its kernels have in turn."""
+    """A phase of kernels: its letter, and the colours that its kernels have in turn."""
 
     name: str
     letter: str
@@ -226,10 +226,10 @@ class ActivationRow(Struct, forbid_unknown_fields=True):
 class PlanPicture(Struct, forbid_unknown_fields=True):
     """The tensor graph, drawn and cut into kernels; without nodes where it is too large. `repeats`
     are in the order of their kernels, outer ones before inner ones; `runs` has a row for each
-    kernel. `phases` are those of the kernels, `activations` begin with the largest; both are [] if
-    nothing is trained. `hint` says what would make a simpler plan ("": nothing is known). `check`
-    is the verdict on all kernels and results (null: not checked). `by_hand` are the reader's
-    choices."""
+    kernel. `phases` are those of the kernels ([]: nothing is trained, and no weights are drawn),
+    `activations` begin with the largest. `hint` says what would make a simpler plan ("": nothing is
+    known). `check` is the verdict on all kernels and results (null: not checked). `by_hand` are the
+    reader's choices."""
 
     width: float
     height: float

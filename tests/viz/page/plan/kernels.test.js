@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import {
   checkedVariants,
   distinctions,
-  drawnKernels,
   equalKernels,
   kernelGroups,
   kernelWork,
@@ -12,6 +11,7 @@ import {
   sharedModule,
   timedCount,
   togetherWork,
+  weightKernels,
   workShare,
   workTime,
   workTotal,
@@ -37,8 +37,7 @@ function recordOf(rows = ROWS) {
       line: k % 2,
       module: "",
       modules: [],
-      phases: [],
-      draws_numbers: title === "random",
+      phases: title === "weights" ? ["weights"] : [],
     })),
     lines: [{ where: "In[1]:1" }, { where: "In[2]:5" }],
     variants: rows.map((_, k) => variant(k, "plain")),
@@ -160,26 +159,26 @@ Deno.test("kernels stand as they run, or by a figure, equal ones together", () =
   assert.deepEqual(placesOf(record, "bytes", ""), [[1, 2], [3], [0]]);
 });
 
-Deno.test("kernels that only draw random numbers are the last group in every order", () => {
-  const rows = [["random", 0, null, 1e-6, 8], ROWS[0], ["random", 2, 9e-6, null, 4], ROWS[3]];
+Deno.test("the kernels that draw weights are the last group in every order", () => {
+  const rows = [["weights", 0, null, 1e-6, 8], ROWS[0], ["weights", 2, 9e-6, null, 4], ROWS[3]];
   const record = recordOf(rows);
   record.plan.runs.forEach((run, k) => run.like = k);
   for (const order of ["place", "time", "bytes", "module"]) {
     const groups = kernelGroups(record, order, "");
-    assert.deepEqual(groups.map(({ isDrawn }) => isDrawn), [false, false, true], order);
+    assert.deepEqual(groups.map(({ isWeights }) => isWeights), [false, false, true], order);
     const inside = order === "time" ? [2, 0] : [0, 2];
     assert.deepEqual(groups[2].places, inside, `${order}, also in it`);
   }
-  assert.deepEqual(placesOf(record, "place", "random"), [[0], [2]], "a query shows what it finds");
+  assert.deepEqual(placesOf(record, "place", "weights"), [[0], [2]], "a query shows what it finds");
   assert.deepEqual(placesOf(record, "place", " ").at(-1), [0, 2]);
 });
 
-Deno.test("nothing is folded where all kernels only draw random numbers, or one does", () => {
-  const random = ["random", 0, null, 1e-6, 8];
-  for (const rows of [[random, random], [random, ROWS[0]], [random], ROWS.slice(0, 1), []]) {
-    assert.deepEqual(drawnKernels(recordOf(rows)), []);
+Deno.test("nothing is folded where all kernels draw weights, or one does", () => {
+  const weights = ["weights", 0, null, 1e-6, 8];
+  for (const rows of [[weights, weights], [weights, ROWS[0]], [weights], ROWS.slice(0, 1), []]) {
+    assert.deepEqual(weightKernels(recordOf(rows)), []);
   }
-  assert.deepEqual(drawnKernels(recordOf([random, ROWS[0], random])), [0, 2]);
+  assert.deepEqual(weightKernels(recordOf([weights, ROWS[0], weights])), [0, 2]);
 });
 
 Deno.test("many short equal kernels stand before a long one that takes less than all of them", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { planUnits, unfoldedAtFirst } from "../../../../workbench/viz/page/record/units.js";
 
 const record = (kernels, ...repeats) => ({
-  kernels: Array.from({ length: kernels }, () => ({})),
+  kernels: Array.from({ length: kernels }, () => ({ phases: [] })),
   plan: {
     repeats: repeats.map(([first, size, times]) => ({ first, size, times, title: "layer" })),
   },

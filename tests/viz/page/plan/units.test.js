@@ -21,12 +21,12 @@ const REPEATS = [
 
 /** Each kernel k reads what k - 1 stores, node 10 + k - 1 of 4 bytes; kernel 7 reads node 10, too.
  * Of kernels 0 and 1 the values are drawn: an input, its negative; the exponential of that. */
-function recordOf(drawn = []) {
+function recordOf(weights = 0) {
   const reads = Array.from({ length: 7 }, (_, k) => [k, k + 1, 10 + k, 4]);
   return {
-    kernels: Array.from({ length: 8 }, (_, k) => ({ draws_numbers: drawn.includes(k) })),
+    kernels: Array.from({ length: 8 }, (_, k) => ({ phases: k < weights ? ["weights"] : [] })),
     plan: {
-      repeats: REPEATS,
+      repeats: weights ? [{ first: 0, size: weights, times: 1, title: "weights" }] : REPEATS,
       reads: [...reads, [0, 7, 10, 4]],
       nodes: [
         { n: 0, kernels: [], stored_by: null },
@@ -45,11 +45,11 @@ function recordOf(drawn = []) {
   };
 }
 
-const keys = (unfolded, drawn) =>
-  planUnits(recordOf(drawn), new Set(unfolded)).map(({ key }) => key);
+const keys = (unfolded, weights) =>
+  planUnits(recordOf(weights), new Set(unfolded)).map(({ key }) => key);
 
-function linesOf(unfolded, drawn) {
-  const record = recordOf(drawn);
+function linesOf(unfolded, weights) {
+  const record = recordOf(weights);
   const units = planUnits(record, new Set(unfolded));
   const values = unfoldedValues(record.plan, new Set(unfolded));
   return unitLines(record, units, values).map(({ a, b, cut, nodes }) =>
@@ -82,7 +82,7 @@ Deno.test("a kernel unfolds from the outermost repeat to its values, and folds b
 Deno.test("modules are unfolded at first as far as few boxes are drawn, a level at a time", () => {
   const fold = (first, size) => ({ first, size, times: 1, title: "m", module: "m" });
   const record = (kernels, ...repeats) => ({
-    kernels: Array.from({ length: kernels }, () => ({})),
+    kernels: Array.from({ length: kernels }, () => ({ phases: [] })),
     plan: { repeats },
   });
   const atFirst = (...of) => [...unfoldedAtFirst(record(...of))];
@@ -98,25 +98,16 @@ Deno.test("what is folded takes what is in it along, and nothing else", () => {
   assert.deepEqual([...foldUnit(recordOf(), all, "k2")], ["r1-7", "r2-4", "r5-7", "k5", "k7"]);
 });
 
-Deno.test("kernels that only draw random numbers are a fold of their own, without lines", () => {
-  const drawn = [0, 2, 3, 5, 6]; // what the kernels 1 and 4 multiply with, and a first one
-  assert.deepEqual(keys([], drawn), ["r1-7", "k7", "drawn"]);
-  assert.deepEqual(linesOf([], drawn), []);
-  assert.deepEqual(keys(["r1-7"], drawn), ["k1", "k4", "k7", "drawn"], "no fold of one kernel");
-  const opened = ["k0", "r1-7", "k2", "k3", "k5", "k6", "k7"];
-  assert.deepEqual(keys(["drawn"], drawn), opened);
-  assert.deepEqual(linesOf(["drawn"], drawn).slice(0, 2), ["k0 = r1-7: 10", "r1-7 = k2: 11"]);
-  const record = recordOf(drawn);
-  const step = unfoldStep(record, new Set(), 5);
-  assert.deepEqual([...step, ...unfoldStep(record, step, 5)], ["drawn", "drawn", "k5"]);
-  assert.deepEqual([...foldUnit(record, new Set(["drawn", "k5", "k1"]), "drawn")], ["k1"]);
-});
-
-Deno.test("of modules with the same kernels besides random ones, one is a fold", () => {
-  const fold = (first, size) => ({ first, size, times: 1, title: "m", module: "m" });
-  const kernels = [0, 1, 2, 3, 4].map((k) => ({ draws_numbers: [0, 3].includes(k) }));
-  const record = { kernels, plan: { repeats: [fold(0, 4), fold(1, 2)] } };
-  assert.deepEqual(planUnits(record, new Set()).map(({ key }) => key), ["r1-3", "k4", "drawn"]);
+Deno.test("the kernels that draw weights are a fold of their own, last and without lines", () => {
+  assert.deepEqual(keys([], 5), ["k5", "k6", "k7", "r0-5"]);
+  assert.deepEqual(linesOf([], 5), ["k5 = k6: 15", "k6 = k7: 16"]);
+  assert.deepEqual(keys(["r0-5"], 5), ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"]);
+  assert.deepEqual(linesOf(["r0-5"], 5).slice(0, 2), ["k0 = k1: 10", "k1 = k2: 11"]);
+  const record = recordOf(5);
+  const step = unfoldStep(record, new Set(), 4);
+  assert.deepEqual([...step, ...unfoldStep(record, step, 4)], ["r0-5", "r0-5", "k4"]);
+  assert.deepEqual([...foldUnit(record, new Set(["r0-5", "k4", "k6"]), "r0-5")], ["k6"]);
+  assert.deepEqual([...unfoldedAtFirst(record)], [], "they stay folded");
 });
 
 Deno.test("lines go between boxes, with the values that they read", () => {

@@ -186,18 +186,18 @@ export function equalKernels({ runs }, kernel) {
 
 const LEAST_FOLDED = 2; // kernels that are worth a fold
 
-/** The indexes of the kernels that only draw random numbers and are folded; none if all do.
+/** The indexes of the kernels that draw weights and are folded; none if all do.
  * @param {PageRecord} record
  * @returns {number[]} */
-export function drawnKernels({ kernels }) {
-  const drawn = kernels.flatMap(({ draws_numbers }, k) => (draws_numbers ? [k] : []));
-  return drawn.length < LEAST_FOLDED || drawn.length === kernels.length ? [] : drawn;
+export function weightKernels({ kernels }) {
+  const places = kernels.flatMap(({ phases }, k) => (phases.includes(WEIGHTS) ? [k] : []));
+  return places.length < LEAST_FOLDED || places.length === kernels.length ? [] : places;
 }
 
-export const ONLY_DRAW = "only draw random numbers"; // their name in the list
+export const WEIGHTS = "weights"; // their phase
 
 /** The kernels of a row of the list: one, equal ones, or the folded ones.
- * @typedef {{places: number[], isDrawn: boolean}} KernelGroup */
+ * @typedef {{places: number[], isWeights: boolean}} KernelGroup */
 
 /** The orders of kernels: their index in the plan, the path of their module, or a number, the
  * greatest first.
@@ -209,8 +209,8 @@ const paths = new Intl.Collator("en", { numeric: true }); // far quicker than lo
  * @type {(a: KernelRow, b: KernelRow) => number} */
 const byModule = ({ module: a }, { module: b }) => Number(!a) - Number(!b) || paths.compare(a, b);
 
-/** The kernels that a query finds, in an order. Without a query, those that only draw random numbers
- * are the last group in every order.
+/** The kernels that a query finds, in an order. Without a query, those that draw weights are the
+ * last group in every order.
  * @param {PageRecord} record
  * @param {KernelOrder} order
  * @param {string} query
@@ -224,14 +224,14 @@ export function kernelGroups(record, order, query) {
   };
   const found = search(kernels.map((_, k) => k), textOf, query);
   const places = order === "place" ? found : found.sort((a, b) => a - b);
-  const drawn = query.trim() ? [] : drawnKernels(record);
-  const others = places.filter((k) => !drawn.includes(k));
+  const weights = query.trim() ? [] : weightKernels(record);
+  const others = places.filter((k) => !weights.includes(k));
   const groups = sortedGroups(record, order, others).map((group) => ({
     places: group,
-    isDrawn: false,
+    isWeights: false,
   }));
-  if (!drawn.length) return groups;
-  return [...groups, { places: sortedGroups(record, order, drawn).flat(), isDrawn: true }];
+  if (!weights.length) return groups;
+  return [...groups, { places: sortedGroups(record, order, weights).flat(), isWeights: true }];
 }
 
 /** Kernels in an order: each alone, but ordered by a number, equal ones together, by their total.
@@ -338,7 +338,7 @@ export function sharedModule(kernels) {
   return paths.every((other) => pattern(other) === pattern(path)) ? pattern(path) : "";
 }
 
-// The phases of training that kernels belong to: forward, backward, optimiser.
+// The phases that kernels belong to: weights, forward, backward, optimiser.
 
 /** The phases of kernels, in the order in which they run.
  * @param {PageRecord} record
@@ -368,13 +368,15 @@ export function withoutPhases(title, phases) {
   return names && title.endsWith(tail) ? title.slice(0, -tail.length) : title;
 }
 
+const FORWARD = "forward";
+
 /** The phase whose colour kernels have: the forward, if they run in it, or else the last.
  * @param {PageRecord} record
  * @param {string[]} names of their phases
  * @returns {PhaseRow | undefined} */
 export function mainPhase({ plan: { phases } }, names) {
   const own = phases.filter(({ name }) => names.includes(name));
-  return own[0] === phases[0] ? own[0] : own.at(-1);
+  return own.find(({ name }) => name === FORWARD) ?? own.at(-1);
 }
 
 /** The number of kernels with the colour of a phase, and their share of the time of all.

@@ -1,8 +1,8 @@
 // Units of the folded plan: the kernels that each box represents. Repeated kernels, the kernels of
-// a module, and kernels that only draw random numbers are one unit each. Unfolded, each of its
-// kernels is a unit, and an unfolded kernel shows its values.
+// a module, and kernels that draw weights are one unit each. Unfolded, each of its kernels is a unit,
+// and an unfolded kernel shows its values.
 
-import { drawnKernels } from "./kernels.js";
+import { WEIGHTS } from "./kernels.js";
 
 /** @import { PageRecord, PlanPicture, PlanRepeat } from "../record.d.ts" */
 
@@ -12,17 +12,13 @@ const MOST_AT_FIRST = 20; // boxes that modules are unfolded to
 /** The keys of unfolded units.
  * @typedef {ReadonlySet<string>} Unfolded */
 
-/** Kernels that are drawn as one box: one, or several folded ones, as a repeat or (null) because
- * they only draw random numbers.
+/** Kernels that are drawn as one box: one (null), or several folded ones.
  * @typedef {{key: string, kernels: number[], repeat: PlanRepeat | null}} Unit */
 
 /** A line between two units or values, by their keys; `nodes` are the values that are read, with
  * their bytes; it is `cut` if they go through memory.
  * @typedef {{a: string, b: string, cut: boolean, nodes: Map<number, number>}} UnitLine
  * @typedef {string | undefined} Key */
-
-/** The key of the kernels that only draw random numbers. */
-export const DRAWN_KEY = "drawn";
 
 /** @param {PlanRepeat} repeat */
 export const repeatKey = ({ first, size, times }) => `r${first}-${first + size * times}`;
@@ -33,27 +29,21 @@ export const kernelKey = (kernel) => `k${kernel}`;
 /** @param {number} place */
 export const valueKey = (place) => `v${place}`;
 
-/** The folds of a plan, outer ones before those in them. Kernels that only draw random numbers are
- * in none but their own; of repeats with the same others the innermost is one, and none of a single
- * kernel.
+/** The folds of a plan, outer ones before those in them.
  * @param {PageRecord} record
  * @returns {Unit[]} */
-export function planFolds(record) {
-  const drawn = drawnKernels(record);
-  const isAway = new Set(drawn);
-  /** @type {Map<string, Unit>} */
-  const folds = new Map();
-  for (const repeat of record.plan.repeats) {
+export const planFolds = ({ plan: { repeats } }) =>
+  repeats.map((repeat) => {
     const { first, size, times } = repeat;
-    const kernels = Array.from({ length: size * times }, (_, i) => first + i)
-      .filter((k) => !isAway.has(k));
-    const same = kernels.join();
-    folds.delete(same);
-    if (kernels.length > 1) folds.set(same, { key: repeatKey(repeat), kernels, repeat });
-  }
-  const own = drawn.length ? [{ key: DRAWN_KEY, kernels: drawn, repeat: null }] : [];
-  return [...folds.values(), ...own];
-}
+    const kernels = Array.from({ length: size * times }, (_, i) => first + i);
+    return { key: repeatKey(repeat), kernels, repeat };
+  });
+
+/** Whether a unit is the fold of the kernels that draw weights.
+ * @param {PageRecord} record
+ * @param {Unit} unit */
+export const isWeightsFold = ({ kernels }, { kernels: [first, ...others] }) =>
+  others.length > 0 && kernels[first].phases.includes(WEIGHTS);
 
 /** The folds that contain each kernel, outer ones first.
  * @param {PageRecord} record */
@@ -66,8 +56,8 @@ function foldsAround(record) {
   return around;
 }
 
-/** The units that represent all kernels, in the order of their first ones, with those that only
- * draw random numbers last; also the unfolded ones.
+/** The units that represent all kernels, in the order of their first ones, with those that draw
+ * weights last; also the unfolded ones.
  * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @returns {Unit[]} */
@@ -79,9 +69,9 @@ export function planUnits(record, unfolded) {
     const unit = fold ?? { key: kernelKey(k), kernels: [k], repeat: null };
     units.set(unit.key, unit);
   });
-  const isDrawn = (/** @type {Unit} */ { key }) => key === DRAWN_KEY;
+  const isWeights = (/** @type {Unit} */ unit) => isWeightsFold(record, unit);
   const all = [...units.values()];
-  return [...all.filter((unit) => !isDrawn(unit)), ...all.filter(isDrawn)];
+  return [...all.filter((unit) => !isWeights(unit)), ...all.filter(isWeights)];
 }
 
 /** The units that are unfolded at first: modules, outer ones first, as long as few boxes are drawn;
@@ -89,12 +79,14 @@ export function planUnits(record, unfolded) {
  * @param {PageRecord} record
  * @returns {Unfolded} */
 export function unfoldedAtFirst(record) {
-  const [only, ...others] = planUnits(record, new Set()).filter(({ key }) => key !== DRAWN_KEY);
+  const isModel = (/** @type {Unit} */ unit) => !isWeightsFold(record, unit);
+  const [only, ...others] = planUnits(record, new Set()).filter(isModel);
   const isOne = only?.repeat && !others.length && only.kernels.length <= MOST_UNFOLDED;
   /** @type {Unfolded} */
   let unfolded = new Set(isOne ? [only.key] : []);
   for (let level = 0;; level++) {
-    const folds = planUnits(record, unfolded).filter(({ repeat }) => repeat?.times === 1);
+    const folds = planUnits(record, unfolded)
+      .filter((unit) => unit.repeat?.times === 1 && isModel(unit));
     const all = new Set([...unfolded, ...folds.map(({ key }) => key)]);
     if (!folds.length) break;
     if (planUnits(record, all).length <= MOST_AT_FIRST) unfolded = all;
@@ -192,15 +184,17 @@ export function unfoldedValues({ nodes, edges }, unfolded) {
  * @param {Unit[]} units
  * @param {ReadonlySet<number>} values
  * @returns {UnitLine[]} */
-export function unitLines({ plan }, units, values) {
-  const { nodes, edges, reads } = plan;
+export function unitLines(record, units, values) {
+  const { nodes, edges, reads } = record.plan;
   const opened = new Set([...values].flatMap((i) => nodes[i].kernels));
   /** The key of the folded unit that contains a kernel; none if it is unfolded. Weights have no
-   * lines in a plan, nor have the folded kernels that only draw them.
+   * lines in a plan, nor have the folded kernels that draw them.
    * @type {(string | undefined)[]} */
   const unitOf = [];
-  for (const { key, kernels } of units) {
-    const hasLines = key !== DRAWN_KEY && (kernels.length > 1 || !opened.has(kernels[0]));
+  for (const unit of units) {
+    const { key, kernels } = unit;
+    const hasLines = !isWeightsFold(record, unit) &&
+      (kernels.length > 1 || !opened.has(kernels[0]));
     for (const k of kernels) unitOf[k] = hasLines ? key : undefined;
   }
   /** @type {Map<string, UnitLine>} */

@@ -1,6 +1,6 @@
 // KERNELS: a line each, with the user's line, the time, the share of the total time, and the bytes;
 // several can be sorted and searched. Sorted by a number, equal kernels are one row, which a click
-// unfolds; kernels that only draw random numbers are one row in every order.
+// unfolds; kernels that draw weights are one row in every order.
 
 import { act, canAsk } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
@@ -13,16 +13,16 @@ import { bytesText, countText } from "../../base/text.js";
 import {
   checkedVariants,
   distinctions,
-  drawnKernels,
   kernelColour,
   kernelGroups,
   kernelWork,
-  ONLY_DRAW,
   phasesOf,
   sharedLines,
   sharedModule,
   timedCount,
   togetherWork,
+  weightKernels,
+  WEIGHTS,
   withoutPhases,
   workShare,
   workTime,
@@ -100,21 +100,19 @@ function kernelsPane(app) {
   return { el, update };
 }
 
-/** Unfold the kernels that only draw random numbers if one of them is selected, since their row
- * does not name it. Return whether they were folded.
+/** Unfold the kernels that draw weights if one of them is selected, since their row does not name
+ * it. Return whether they were folded.
  * @param {App} app
  * @param {KernelsState} state */
 function unfoldSelected({ record, view }, { unfolded }) {
-  const isFolded = !unfolded.has(DRAWN) && drawnKernels(record).includes(view.kernel);
-  if (isFolded) unfolded.add(DRAWN);
+  const isFolded = !unfolded.has(WEIGHTS) && weightKernels(record).includes(view.kernel);
+  if (isFolded) unfolded.add(WEIGHTS);
   return isFolded;
 }
 
-const DRAWN = "drawn"; // the key of the row of those that only draw random numbers
-
 /** @param {KernelGroup} group */
-const rowKey = ({ places, isDrawn }) =>
-  isDrawn ? DRAWN : `${places.length > 1 ? "equal" : "kernel"}-${places[0]}`;
+const rowKey = ({ places, isWeights }) =>
+  isWeights ? WEIGHTS : `${places.length > 1 ? "equal" : "kernel"}-${places[0]}`;
 
 /** Whether a row represents a kernel: an unfolded group leaves that to its rows.
  * @type {(row: Row, kernel: number) => boolean} */
@@ -229,7 +227,7 @@ function kernelList(app, state, before, changed) {
   };
   const rows = kernelGroups(record, state.order, state.query).flatMap((group) => {
     const isOpen = group.places.length > 1 && state.unfolded.has(rowKey(group));
-    const own = { isDrawn: false, isOpen: false, isInside: true };
+    const own = { isWeights: false, isOpen: false, isInside: true };
     const inside = isOpen ? group.places.map((k) => ({ ...own, places: [k] })) : [];
     return [{ ...group, isOpen, isInside: false }, ...inside];
   });
@@ -262,7 +260,7 @@ function kernelList(app, state, before, changed) {
  * @param {AllKernels} all
  * @param {(row: Row) => void} toggle */
 function kernelRow(app, row, all, toggle) {
-  const { places, isDrawn, isOpen, isInside } = row;
+  const { places, isWeights, isOpen, isInside } = row;
   const [i] = places;
   const isGroup = places.length > 1;
   const kernel = app.record.kernels[i];
@@ -270,25 +268,25 @@ function kernelRow(app, row, all, toggle) {
   const work = togetherWork(places.map((k) => all.work[k]));
   const isOnePhase = own.every(({ phases }) => phases.join() === kernel.phases.join());
   const phases = isOnePhase ? phasesOf(app.record, [i]) : [];
-  const lines = [...new Set((isDrawn ? own : [kernel]).flatMap(linesOf))];
+  const lines = [...new Set((isWeights ? own : [kernel]).flatMap(linesOf))];
   // a line that many kernels share does not identify them: their own lines stand inside it
   const isShared = kernel.modules.length > 0 && all.sharedLines.has(kernel.line);
   const at = (isShared ? kernel.inner.at(-1) : null) ?? kernel.line;
-  const line = isDrawn ? null : rowAt(app.record.lines, at);
-  const module = isDrawn ? "" : sharedModule(own);
+  const line = isWeights ? null : rowAt(app.record.lines, at);
+  const module = isWeights ? "" : sharedModule(own);
   const title = [withoutPhases(kernel.title, phases), all.distinctions[i]].filter(Boolean);
   return linked(
     h(
       "div",
       {
         class: `wb-row wb-kernel ${isInside ? "wb-kernel-inside" : ""} ${
-          isDrawn ? "wb-kernel-drawn" : ""
+          isWeights ? "wb-kernel-weights" : ""
         }`,
         role: "option",
         "aria-selected": String(has(row, app.view.kernel)),
         "data-item": "",
         "data-key": rowKey(row),
-        title: isDrawn ? aboutDrawn(app, row, work) : aboutKernel(app, row, work, module),
+        title: isWeights ? aboutWeights(app, row, work) : aboutKernel(app, row, work, module),
         onclick: isGroup ? () => toggle(row) : () => app.select({ kernel: i }),
       },
       h(
@@ -299,7 +297,7 @@ function kernelRow(app, row, all, toggle) {
           : kernelNumber(app, i),
         phaseMark(phases, kernelColour(app.record, i)),
         checkMark(app, places),
-        recordText(isDrawn ? ONLY_DRAW : title.join(" "), "wb-clip"),
+        recordText(isWeights ? "weights, computed before" : title.join(" "), "wb-clip"),
       ),
       module && recordText(module, "wb-kernel-module wb-clip"),
       line && recordText(line.where, "wb-quiet wb-clip"),
@@ -337,7 +335,7 @@ const DOUBTS = { busy: BUSY, uncertain: "?" };
 const MOST_NAME = 16; // characters of the name of a variant
 
 /** @param {Row} row */
-const countOf = ({ places, isDrawn }) => `${places.length} ${isDrawn ? "kernels" : "×"}`;
+const countOf = ({ places, isWeights }) => `${places.length} ${isWeights ? "kernels" : "×"}`;
 
 /** @param {KernelRow} kernel */
 const linesOf = ({ line, inner }) => line === null ? [] : [line, ...inner];
@@ -359,11 +357,11 @@ const MARK_WORDS = {
 const clickInWords = ({ places, isOpen }) =>
   `${places.map((k) => k + 1).join(", ")}: click to ${isOpen ? "fold" : "unfold"}`;
 
-/** The hover text of kernels that only draw random numbers.
+/** The hover text of kernels that draw weights.
  * @param {App} app
  * @param {Row} row
  * @param {Work} work */
-function aboutDrawn(app, row, work) {
+function aboutWeights(app, row, work) {
   const time = timeInWords(work);
   return [app.record.plan.hint, time && `${time}, together`, clickInWords(row)]
     .filter(Boolean).join("\n").slice(0, 1000);

@@ -12,7 +12,6 @@ import {
   kernelColour,
   kernelWork,
   mainPhase,
-  ONLY_DRAW,
   phaseLetters,
   phasesOf,
   togetherWork,
@@ -21,7 +20,7 @@ import {
   workTime,
 } from "../../record/kernels.js";
 import {
-  DRAWN_KEY,
+  isWeightsFold,
   kernelKey,
   planFolds,
   planUnits,
@@ -155,10 +154,7 @@ const repeatTitle = ({ times, title, module }) =>
 /** @param {PageRecord} record
  * @param {Unit} unit */
 function unitTitle(record, { kernels, repeat }) {
-  if (repeat) return repeatTitle(repeat);
-  return kernels.length > 1
-    ? `${plural(kernels.length, "kernel")} ${ONLY_DRAW}`
-    : record.kernels[kernels[0]].title;
+  return repeat ? repeatTitle(repeat) : record.kernels[kernels[0]].title;
 }
 
 /** The numbers of kernels: "4 to 7" where they stand one after the other.
@@ -183,10 +179,9 @@ function unitBox(record, unit) {
   const isOne = own.every((kernel) => kernel.phases.join() === own[0].phases.join());
   const phases = phasesOf(record, unit.kernels);
   const title = unitTitle(record, unit);
-  const label = cutTitle(withoutPhases(title, phases));
-  const decision = unit.repeat || !isFold
-    ? rowAt(plan.decisions, own[own.length - 1].decision)
-    : null;
+  const isWeights = isWeightsFold(record, unit);
+  const label = cutTitle(isWeights ? title : withoutPhases(title, phases));
+  const decision = isWeights ? null : rowAt(plan.decisions, own[own.length - 1].decision);
   const colour = isFold
     ? (isOne && mainPhase(record, own[0].phases)?.colours[0]) || GROUND
     : kernelColour(record, first) ?? GROUND;
@@ -209,7 +204,7 @@ function unitBox(record, unit) {
       ? Math.max(LEAST_WIDTH + 8, textWidth(label, 12) + 42)
       : Math.max(LEAST_WIDTH, textWidth(label, 12) + 24),
     h: HEIGHT,
-    kernel: unit.key === DRAWN_KEY ? null : first,
+    kernel: isWeights ? null : first,
     badge: isFold ? "+" : String(first + 1),
     badgeTint: isFold ? "#fff" : colour,
   };
@@ -252,7 +247,7 @@ function unitTexts(record, unit, work) {
   const title = unitTitle(record, unit);
   const [time, share, bytes] = [workTime(own), workShare(own), bytesText(own.bytes)];
   const about = [
-    unit.key === DRAWN_KEY && plan.hint,
+    isWeightsFold(record, unit) && plan.hint,
     isFold
       ? `${title}: ${plural(places.length, "kernel")}, ${kernelNumbers(places)}`
       : `kernel ${places[0] + 1}: ${title}`,

@@ -8,7 +8,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz.decision_text import decisions_text, explained_text
 from workbench.viz.exploration.replanning import replan_calls
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.model.decisions import printed_decisions, random_hint
+from workbench.viz.model.decisions import printed_decisions, weights_hint
 from workbench.viz.page.panel import Panel, heading, kernel_table
 from workbench.viz.record.nodes import Lines
 from workbench.viz.record.plan import activation_rows
@@ -26,7 +26,7 @@ def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> st
     rows = printed_decisions(ex.decisions, ex.lines.on)
     lines = Lines()
     parts = [
-        random_hint(ex.kernels),
+        weights_hint(ex.kernels),
         activations_text(activation_rows(ex, lines), lines.listed),
         explained_text(rows, len(ex.kernels)),
         decisions_text(rows, len(ex.decisions)),

@@ -17,7 +17,7 @@ import { nodeLink } from "../../app/store.js";
 import { h, recordText } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText, plural } from "../../base/text.js";
-import { drawnKernels, kernelColour, phasesOf } from "../../record/kernels.js";
+import { kernelColour, phasesOf, weightKernels } from "../../record/kernels.js";
 import { decisionOf } from "../../record/rule_uses.js";
 import { choiceOffers, choicesMade } from "./by_hand.js";
 import { activationList, equalKernelsLine } from "./groups.js";
@@ -50,12 +50,12 @@ export function planDetail(app, kernel, showKernel) {
  * @typedef {(kernel: number | null) => void} ShowKernel */
 
 /** The values that go from one kernel to another through memory, by the kernels that store them;
- * plain random numbers last.
+ * weights last.
  * @param {PageRecord} record
  * @returns {Cut[]} */
 function cutsOf(record) {
   const { nodes, edges, decisions } = record.plan;
-  const drawn = new Set(drawnKernels(record));
+  const weights = new Set(weightKernels(record));
   /** For each node its bytes, and the kernels that read it.
    * @type {Map<number, {bytes: number, kernels: Set<number>}>} */
   const values = new Map();
@@ -79,7 +79,7 @@ function cutsOf(record) {
       (readers.length || (!nodes.length && estimates.length));
     return isCut ? [{ decision, kernel, bytes, readers }] : [];
   }).sort((a, b) =>
-    Number(drawn.has(a.kernel)) - Number(drawn.has(b.kernel)) || a.kernel - b.kernel
+    Number(weights.has(a.kernel)) - Number(weights.has(b.kernel)) || a.kernel - b.kernel
   );
 }
 

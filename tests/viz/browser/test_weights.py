@@ -1,5 +1,5 @@
-"""A model whose weights are not drawn yet, in a real browser: the kernels that only draw them are one
-fold below the others, in the list of kernels and in the plan."""
+"""A model whose weights are not drawn yet, in a real browser: the kernels that draw them are one fold
+below the others, in the list of kernels and in the plan."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from workbench.viz.record.record import build
 
 Record = dict[str, Any]
 ROWS = ".wb-kernels [data-item]"
-FOLD = ".wb-kernels [data-key=drawn]"
-WORDS = "6 kernels only draw random numbers"
+FOLD = ".wb-kernels [data-key=weights]"
+WORDS = "weights: 6 kernels, computed before"
 LABELS = ".wb-plan .wb-g-label"
 
 
 @pytest.fixture(scope="module")
 def record() -> Record:
-    """Three layers, as a newcomer explores them: six kernels of nine draw weights, the first too."""
+    """Three layers, as a newcomer explores them: the first six kernels of nine draw weights."""
     layers = [nn.Linear(32, 64), nn.Linear(64, 64), nn.Linear(64, 32)]
 
     def model(x: Tensor) -> Tensor:
@@ -35,8 +35,8 @@ def record() -> Record:
         return x
 
     page_record: Record = plain(build(explore(model(array(8, 32)))))
-    drawn_rows = [row["draws_numbers"] for row in page_record["kernels"]]
-    assert drawn_rows[0] and sum(drawn_rows) == 6 and len(drawn_rows) == 9
+    phases = [row["phases"] for row in page_record["kernels"]]
+    assert phases == [["weights"]] * 6 + [[]] * 3
     return page_record
 
 
@@ -60,7 +60,7 @@ def selected(page: Any) -> list[str]:
 
 def others(record: Record) -> list[int]:
     rows = record["kernels"]
-    return [k for k, row in enumerate(rows) if not row["draws_numbers"]]
+    return [k for k, row in enumerate(rows) if not row["phases"]]
 
 
 def test_they_are_the_last_row_of_the_list_in_every_order(page: Any, record: Record) -> None:
@@ -70,8 +70,8 @@ def test_they_are_the_last_row_of_the_list_in_every_order(page: Any, record: Rec
     for order in ("place", "time", "bytes", "module"):
         page.click(f"[data-key=sort-{order}]")
         row = page.locator(ROWS).last
-        assert row.get_attribute("data-key") == "drawn"
-        for words in ("6 kernels", "%", "only draw random numbers"):
+        assert row.get_attribute("data-key") == "weights"
+        for words in ("6 kernels", "%", "weights, computed before"):
             expect(row).to_contain_text(words)
         before = page.locator(ROWS).count()
         row.click()
@@ -95,7 +95,7 @@ def test_one_that_is_selected_elsewhere_or_searched_is_shown(page: Any, record: 
     assert page.locator(ROWS).count() == 10
     page.focus(FOLD)
     page.keyboard.press("Enter")
-    assert selected(page) == ["drawn"] and page.locator(ROWS).count() == 4
+    assert selected(page) == ["weights"] and page.locator(ROWS).count() == 4
 
 
 def test_a_page_that_opens_on_one_shows_it(browser: Any, tmp_path: Path, record: Record) -> None:
