@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from tests.models.onnx.test_models import BRANCHES, QUANTIZED, parsed
 from tests.peers import peer
 from tests.support import by_rows, count
 from workbench import ModelError, Tensor, load_model
+from workbench.models.onnx.data import opened_below
 from workbench.models.onnx.file import MOST_BYTES
+from workbench.models.onnx.wire import has_more_fields
 
 onnx = peer("onnx")
 helper, KINDS = onnx.helper, onnx.TensorProto
@@ -95,6 +98,42 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     with open(tmp_path / "m.onnx", "wb") as file:
         file.truncate(MOST_BYTES + 1)
     refused(str(tmp_path / "m.onnx"), "a protocol buffer at most")
+
+
+def test_fields_are_counted_as_the_parser_counts_them() -> None:
+    """Of each message that is in use; what the bytes of weights look like is not one."""
+    tensor_of = onnx.numpy_helper.from_array(np.frombuffer(b"\x0a\0" * 500, np.uint8), "w")
+    source = model([node("Relu", "x"), node("LeakyRelu", "y", "z", alpha=0.5)], [tensor_of])
+
+    def fields(message: Any) -> int:
+        total = 0
+        for field, value in message.ListFields():
+            listed = value if isinstance(value, Sequence) else [value]
+            total += 1 if isinstance(value, str | bytes) or field.is_packed else len(listed)
+            total += sum(fields(each) for each in listed) if field.message_type else 0
+        return total
+
+    data, count = source.SerializeToString(), fields(source)
+    assert not has_more_fields(data, onnx.ModelProto.DESCRIPTOR, count)
+    assert has_more_fields(data, onnx.ModelProto.DESCRIPTOR, count - 1)
+
+
+def test_a_file_of_many_empty_messages_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two bytes of it are a hundred in memory."""
+    monkeypatch.setattr("workbench.models.onnx.file.MOST_FIELDS", 1000)
+    nodes = b"\x0a\0" * 2000
+    refused(b"\x3a\xa0\x1f" + nodes, "more than 1,000 fields")
+
+
+def test_a_link_that_appears_after_the_check_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"01234567")
+    folder = tmp_path / "models"
+    folder.mkdir()
+    os.symlink("../secret", folder / "w")
+    os.symlink("..", folder / "up")
+    for parts in (("w",), ("up", "secret")):
+        with pytest.raises(OSError):
+            opened_below(folder, parts)
 
 
 def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ class TensorReader:
             try:
                 path = (folder / location).resolve()
                 if path.is_relative_to(folder):
-                    return _opened_below(folder, path.relative_to(folder).parts)
+                    return opened_below(folder, path.relative_to(folder).parts)
             except (OSError, RuntimeError):  # a RuntimeError for links in a circle
                 because = f"there is no file {location!r} that can be read"
                 raise self.error(f"cannot read {where}", because) from None
@@ -165,7 +165,7 @@ def _halves(data: Array, is_signed: bool) -> Array:
     return (halves ^ 8) - np.uint8(8) if is_signed else halves
 
 
-def _opened_below(folder: Path, parts: tuple[str, ...]) -> IO[bytes]:
+def opened_below(folder: Path, parts: tuple[str, ...]) -> IO[bytes]:
     """Return a regular file, opened from folder to folder: what has become a link since the path
     was looked up is not followed.
 

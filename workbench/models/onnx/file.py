@@ -18,9 +18,13 @@ from workbench.base.errors import DTypeError, ModelError, cut, kind_of
 from workbench.base.installation import install_command
 from workbench.models.onnx.data import MOST_LETTERS, NARROW, TensorReader
 from workbench.models.onnx.values import Array, dtype_of
+from workbench.models.onnx.wire import has_more_fields
 
 INT32_MAX = (1 << 31) - 1
 
+MOST_FIELDS = 4_000_000
+"""The maximal number of fields of a file, counted before it is parsed: those of 100,000 nodes with
+attributes are 3 million."""
 MOST_NODES = 100_000
 """The maximal number of nodes of a file; those of large language models have some 10,000."""
 MOST_PARTS = 1_000_000
@@ -111,6 +115,8 @@ def read(source: Any) -> ModelFile:
         source = _bytes_of(path)
     if isinstance(source, bytes):
         model = onnx.ModelProto()
+        if has_more_fields(source, model.DESCRIPTOR, MOST_FIELDS):
+            raise ModelError(f"cannot read {name}", f"it has more than {MOST_FIELDS:,} fields")
         try:
             model.ParseFromString(source)
         except Exception as error:  # protobuf's classes of errors differ by its implementation

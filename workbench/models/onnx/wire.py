@@ -1,0 +1,58 @@
+"""The fields in the bytes of a protocol buffer, counted before a parser takes memory for them: an
+empty message is two bytes of a file, and a hundred in memory.
+
+Source: https://protobuf.dev/programming-guides/encoding
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+"""How the value of a field is written; others are the begin and the end of a group."""
+
+
+def has_more_fields(data: bytes, descriptor: Any, most: int) -> bool:
+    """Whether a message has more than `most` fields, with those of the messages in it. What is not
+    well-formed is left to the parser, which refuses it."""
+    messages: dict[str, dict[int, Any]] = {}
+    count, stack = 0, [(0, len(data), descriptor)]
+    try:
+        while stack:
+            at, end, kind = stack.pop()
+            if kind.full_name not in messages:
+                messages[kind.full_name] = {
+                    number: field.message_type
+                    for number, field in kind.fields_by_number.items()
+                    if field.message_type is not None
+                }
+            inner = messages[kind.full_name]
+            while at < end:
+                count += 1
+                if count > most:
+                    return True
+                tag, at = _varint(data, at)
+                if tag & 7 == _VARINT:
+                    _, at = _varint(data, at)
+                elif tag & 7 == _BYTES:
+                    length, at = _varint(data, at)
+                    if tag >> 3 in inner:
+                        stack.append((at, min(at + length, end), inner[tag >> 3]))
+                    at += length
+                else:
+                    at += {_FIXED64: 8, _FIXED32: 4}.get(tag & 7, 0)
+    except IndexError:  # it ends within a number
+        return False
+    return False
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number of 7 bits a byte, the lowest first, and the place after it."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
