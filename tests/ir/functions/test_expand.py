@@ -34,6 +34,11 @@ where the exponent of the result is large: at most 40 times as much here."""
 
 def function(op: Ops, dtype: DType) -> tuple[UOp, dict[UOp, np.ndarray]]:  # type: ignore[type-arg]
     """Return an op of its own buffers, and what they hold: of two, every pair of values."""
+    if op is Ops.THREEFRY:
+        words = np.random.default_rng(0).integers(0, 1 << 32, (5, 200), np.uint32)
+        words[4] %= 2
+        values = {buffer(i, 200, dtype=dtypes.uint32): row for i, row in enumerate(words)}
+        return UOp(op, dtypes.uint32, tuple(values)), values
     arrays = [VALUES.astype(dtype.numpy)]
     if OPS[op].arity == 2:
         few = np.concatenate([VALUES[: len(EDGES)], VALUES[len(EDGES) :: 40]])
@@ -54,7 +59,7 @@ def test_a_formula_is_what_the_op_means(rule: Rule, dtype: DType) -> None:
     want, actual = interpret_tensor(before, values), interpret_tensor(after, values)
     ulps = ULPS * (40 if before.op is Ops.POW else 1)
     np.testing.assert_allclose(actual, want, rtol=ulps * 2.0**-dtype.fraction_bits)
-    assert actual.dtype == dtype.numpy
+    assert actual.dtype == before.dtype.numpy
 
 
 @by_rows("dtype", [dtypes.float32, dtypes.float64], ids=str)
@@ -75,8 +80,8 @@ def test_what_is_lost_beside_1_is_no_denormal_number(op: Ops, dtype: DType) -> N
 @pytest.mark.parametrize("op", sorted(FUNCTIONS, key=str), ids=str)
 def test_a_function_is_a_node_like_any_other(op: Ops) -> None:
     """It prints, parses, pickles and verifies at the tensor level, and at no other."""
-    source = (UOp.const(dtypes.float32, 0.5),) * (OPS[op].arity or 1)
-    node = UOp(op, dtypes.float32, source)
+    source = function(op, dtypes.float32)[0].src[0].like(1)
+    node = UOp(op, source.dtype, (source,) * (OPS[op].arity or 1))
     verify(node, "tensor")
     assert parse(to_text(node)) is node and pickle.loads(pickle.dumps(node)) is node
     assert OPS[op].levels == "t" and node.is_elementwise

@@ -121,6 +121,8 @@ class _Filling:
             return [other if other.bits == dtype.bits else self._refuse()]
         if op is Ops.WHERE:
             return [dtypes.bool, dtype, dtype]
+        if op is Ops.THREEFRY:
+            return [dtype if dtype is dtypes.uint32 else self._refuse()] * count
         fits = {
             "bool": op in _LOGIC or op is Ops.NOT,
             "float": op not in _LOGIC | _INTEGER | {Ops.NOT},

@@ -15,14 +15,10 @@ from tests.tensor.creation.draws import CLOSE, EXACT, HALF, RECORD, SEEDS, Call,
 from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DTypeError, ShapeError
+from workbench.ir.meaning.threefry import threefry_of_integers, threefry_word
+from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
-from workbench.tensor.creation.random import (
-    _stream,
-    counting_words,
-    threefry2x32,
-    threefry2x32_of_integers,
-    words_at,
-)
+from workbench.tensor.creation.random import _stream, counting_words, words_at
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -38,10 +34,13 @@ N = 20_000
 def test_known_answers() -> None:
     counters, keys, answers = (np.array(rows, np.uint32) for rows in zip(*KNOWN, strict=True))
     (a, b), (c, d) = ((Tensor(column).uop for column in x.T) for x in (counters, keys))
-    for word, want in zip(threefry2x32((a, b), (c, d)), answers.T, strict=True):
+    for second, want in enumerate(answers.T):
+        word = a.alu(Ops.THREEFRY, b, c, d, a.like(second))
         assert_agrees(Tensor(word), want)
+        arrays = (counters.T, keys.T, np.uint32([[second]] * len(KNOWN)).T)
+        np.testing.assert_array_equal(threefry_word(*np.concatenate(arrays)), want)
     for counter, key, answer in KNOWN:
-        assert threefry2x32_of_integers(counter, key) == answer
+        assert threefry_of_integers(counter, key) == answer
 
 
 def test_draws_in_a_row_are_those_of_tinygrad(device: str) -> None:

@@ -25,6 +25,7 @@ from workbench.ir.functions.formulas import (
     softplus,
     tanh,
 )
+from workbench.ir.functions.threefry import random_word
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.example_graphs import variable
@@ -36,6 +37,7 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet
 # Functions of the tensor level, expanded.
 
 x, y = var("x", "float"), var("y", "float")
+WORDS = tuple([var(name, "integer") for name in ("a", "b", "c", "d", "second")])
 
 # fmt: off
 FUNCTION_RULES = RuleSet("expand-functions", [
@@ -57,6 +59,7 @@ FUNCTION_RULES = RuleSet("expand-functions", [
     Rule("abs-formula",      op(Ops.ABS, x),     magnitude),
     Rule("copysign-formula", op(Ops.COPYSIGN, x, y), copysign),
     Rule("pow-formula",      op(Ops.POW, x, y),  power),
+    Rule("threefry-formula", op(Ops.THREEFRY, *WORDS), random_word),
 ])
 # fmt: on
 FUNCTIONS = frozenset(o for rule in FUNCTION_RULES.rules for o in rule.match.ops or ())
@@ -70,9 +73,13 @@ EXPAND_FUNCTIONS = Pass(
 # --------------------------------------------------------------------------------------------------
 # An example graph for each function, with named inputs.
 
-X_Y = [variable(dtypes.float32, name) for name in "xy"]
+
+def _example(op: Ops) -> UOp:
+    dtype = dtypes.uint32 if op is Ops.THREEFRY else dtypes.float32
+    variables = [variable(dtype, name) for name in ("xyabc" if dtype.is_float else "abcde")]
+    return UOp(op, dtype, tuple(variables[: OPS[op].arity]))
+
+
 EXAMPLES: dict[str, UOp] = {
-    rule.name: UOp(op, dtypes.float32, tuple(X_Y[: OPS[op].arity]))
-    for rule in FUNCTION_RULES.rules
-    for op in rule.match.ops or ()
+    rule.name: _example(op) for rule in FUNCTION_RULES.rules for op in rule.match.ops or ()
 }

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.ir.meaning.threefry import threefry_word
 from workbench.ir.meaning.values import (
     Array,
     erf,
@@ -114,6 +115,7 @@ class Ops(Enum):
     POW = "POW"
     ABS = "ABS"
     COPYSIGN = "COPYSIGN"
+    THREEFRY = "THREEFRY"
     # kernel
     INDEX = "INDEX"
     LOAD = "LOAD"
@@ -324,6 +326,9 @@ OPS: dict[Ops, OpInfo] = {
         word="pow", is_function=True, cost=61.0),
     Ops.ABS: Op(1, "t", "float", np.abs, "a without its sign", word="abs"),
     Ops.COPYSIGN: Op(2, "t", "float", np.copysign, "a with b's sign", word="copysign", cost=3.0),
+    Ops.THREEFRY: Op(5, "t", "word", wrap(threefry_word),
+        "random word of counter (a, b) and key (c, d): the second where e", word="threefry",
+        is_function=True, cost=121.0),
     Ops.INDEX: Op(None, "kln", "first", None, "an element of a buffer, by one index per dimension"),
     Ops.LOAD: Op(None, "kln", "first", None, "the element there; 0 where its gate is shut"),
     Ops.STORE: Op(None, "kln", "void", None, "writes a value to an INDEX, where its gate is open"),

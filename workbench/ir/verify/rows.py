@@ -206,6 +206,10 @@ def _bits(node: UOp) -> str:
     return _same(node) if exact else f"{node.dtype} is neither integer nor bool"
 
 
+def _word(node: UOp) -> str:
+    return _same(node) if node.dtype is dtypes.uint32 else f"{node.dtype} is not uint32"
+
+
 def _where(node: UOp) -> str:
     condition, *choices = node.src
     if condition.dtype not in (dtypes.bool, dtypes.bool.vec(node.dtype.count)):
@@ -291,5 +295,5 @@ def _bits_of(fragment: Fragment) -> list[str]:
 _DTYPES: dict[str, Check] = {
     "leaf": _leaf, "first": _first, "same": _same, "bool": _bool, "float": _float, "int": _int,
     "bits": _bits, "where": _where, "cast": _cast, "void": _void, "lanes": _lanes, "wmma": _wmma,
-    "exchange": _exchange,
+    "exchange": _exchange, "word": _word,
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Random tensors, from the Threefry cipher on a counter.
 
-Sections: Threefry; Random words of 32 bits; Random tensors.
+Sections: Random words of 32 bits; Random tensors.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from operator import add, lshift
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -22,6 +21,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.interrupts import free_lock, scope
 from workbench.execution.buffers import memory_of
 from workbench.ir.functions.formulas import cos_of_turns
+from workbench.ir.meaning.threefry import Block, threefry_of_integers
 from workbench.ir.node.construct import contiguous
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -33,53 +33,6 @@ from workbench.tensor.operands.arguments import dtype_error, flag, number, shape
 from workbench.tensor.operands.axes import iota, sizes
 from workbench.tensor.operands.broadcast import cast_to, expanded, scalar_dtype, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
-
-# --------------------------------------------------------------------------------------------------
-# Threefry: random bits as a function of a counter and a key, without state.
-#
-# Source: Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
-
-Word = TypeVar("Word", UOp, int)
-Block = tuple[Word, Word]
-"""Two words of 32 bits."""
-
-_ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-PARITY = 0x1BD11BDA
-_ROUNDS = 20
-_WORD = 0xFFFFFFFF
-
-
-def threefry2x32(counter: Block[UOp], key: Block[UOp]) -> Block[UOp]:
-    """Return two words of random bits for a counter and a key.
-
-    Shapes: all equal. Dtypes: uint32.
-    """
-    return _threefry(counter, key, add, lshift)
-
-
-def threefry2x32_of_integers(counter: Block[int], key: Block[int]) -> Block[int]:
-    """Return `threefry2x32` of Python's integers from 0 to 2**32 - 1."""
-    return _threefry(counter, key, lambda a, b: (a + b) & _WORD, lambda a, by: (a << by) & _WORD)
-
-
-def _threefry(
-    counter: Block[Word],
-    key: Block[Word],
-    plus: Callable[[Word, Any], Word],
-    shifted: Callable[[Word, int], Word],
-) -> Block[Word]:
-    keys: tuple[Any, ...] = (*key, key[0] ^ key[1] ^ PARITY)
-    x, y = plus(counter[0], keys[0]), plus(counter[1], keys[1])
-    for step in range(_ROUNDS):
-        by = _ROTATIONS[step % 8]
-        x = plus(x, y)
-        y = (shifted(y, by) | y >> (32 - by)) ^ x
-        if step % 4 == 3:
-            turn = step // 4 + 1
-            x = plus(x, keys[turn % 3])
-            y = plus(plus(y, keys[(turn + 1) % 3]), turn)
-    return x, y
-
 
 # --------------------------------------------------------------------------------------------------
 # Random words of 32 bits: a stream for each device, from which each draw takes the next ones.
@@ -131,7 +84,7 @@ class Stream:
             first = place.position
             place.position += count
         return [
-            threefry2x32_of_integers(
+            threefry_of_integers(
                 (start & 0xFFFFFFFF, start >> 32 & 0xFFFFFFFF), (place.prefix, seed)
             )
             for start in range(first, first + max(1, count), LONGEST)
@@ -162,8 +115,7 @@ def _of_key(keys: UOp, first: int, place: UOp, count: int) -> UOp:
     is_second = place >= half
     low = is_second.where(place - half, place).cast(dtypes.uint32)
     key = [expanded(shrunk(keys, ((i, i + 1),)), place.shape) for i in (first, first + 1)]
-    a, b = threefry2x32((low, low + half), (key[0], key[1]))
-    return is_second.where(b, a)
+    return low.alu(Ops.THREEFRY, low + half, *key, is_second.cast(dtypes.uint32))
 
 
 def _prefix(number: int) -> int:

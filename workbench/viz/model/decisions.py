@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from workbench.base.dtypes import dtypes
+from workbench.ir.meaning.threefry import PARITY
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.cost import TILE_REUSE
 from workbench.ir.schedule.plan import Decision
 from workbench.kernel.kernel import Kernel
-from workbench.tensor.creation.random import PARITY
 from workbench.viz.model.loops import BY_OTHERS
 from workbench.viz.model.phases import WEIGHTS
 from workbench.viz.model.title import value_name
