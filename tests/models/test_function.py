@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ def softmax_by_methods(x: Any) -> Any:
 
 def layer(x: Any, weight: Any) -> Any:
     return np.maximum(np.dot(x, weight), 0)
+
+
+@dataclass
+class Moments:
+    mean: Any
+    deviation: Any
 
 
 @TinyJit
@@ -80,14 +87,28 @@ def test_inputs_have_the_names_of_the_parameters() -> None:
         (nn.Linear(4, 2), (A,), 1),
         (lambda: Tensor([1.0]) + 1, (), 1),
         (layer, (Tensor(A), W), 1),
+        (lambda x: (x, x.shape, 3, None, "mean"), (A,), 1),
+        (lambda x: Moments(x.mean(), x.std()), (A,), 2),
     ],
-    ids=("nested", "dict", "jit", "ufunc", "layer", "none", "tensor"),
+    ids=("nested", "dict", "jit", "ufunc", "layer", "none", "tensor", "others", "dataclass"),
 )
 def test_what_a_function_may_be(
     function: Callable[..., Any], arguments: tuple[Any, ...], count: int
 ) -> None:
     outputs = results_of(function, arguments).outputs
     assert len(outputs) == count and all(isinstance(each, Tensor) for each in outputs)
+
+
+def test_variables_around_a_function_stay() -> None:
+    weights, step = W.copy(), 0.5
+
+    def trained(x: Any) -> Any:
+        nonlocal weights
+        weights = weights - step * x.T @ (x @ weights)
+        return weights
+
+    explore(trained, A)
+    assert isinstance(weights, np.ndarray) and np.array_equal(weights, W)
 
 
 def branch(x: Any) -> Any:
@@ -105,10 +126,11 @@ def branch(x: Any) -> Any:
         (lambda x: np.where(x > 0), (A,), "np.where(condition) needs the values"),
         (lambda x: np.allclose(x, x), (A,), "which code may branch on"),
         (lambda x: np.array(x), (A,), "an array of numpy is made of a Tensor in the function"),
-        (lambda x: float(np.sum(x)), (A,), "a Tensor is computed in the function"),
+        (lambda x: float(np.sum(x)), (A,), "a number is made of a Tensor in the function"),
         (lambda x: np.linalg.inv(x), (A[:, :3],), "LAPACK computes it"),
         (computed, (A,), "a Tensor is computed in computed"),
-        (lambda x: x.shape, (A,), "it returned a tuple with an int in it"),
+        (lambda x: x.shape, (A,), "it returned a tuple without a Tensor"),
+        (lambda x: (x, {1, 2}), (A,), "it returned a tuple with a set in it"),
         (lambda x: 3.0, (A,), "it returned a float"),
         (lambda x: (), (A,), "it returned a tuple without a Tensor"),
         (lambda x: np.ones(3), (A,), "it returned a numpy.ndarray"),
@@ -117,7 +139,7 @@ def branch(x: Any) -> Any:
     ],
     ids=(
         *("branch", "unique", "nonzero", "where", "allclose", "array", "float", "inv", "realize"),
-        *("shape", "number", "empty", "ndarray", "few", "many"),
+        *("shape", "set", "number", "empty", "ndarray", "few", "many"),
     ),
 )
 def test_what_is_refused(

@@ -6,6 +6,7 @@ and dtypes, or is refused in words.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,7 @@ from workbench import TinyJit, nn
 from workbench.base.errors import DTypeError, WorkbenchError
 from workbench.models import numpy_array
 from workbench.models.function import results_of
-from workbench.models.numpy_array import NumpyTensor
+from workbench.models.numpy_array import NumpyTensor, as_array
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 
@@ -31,7 +32,7 @@ TOLERANCES = {np.dtype("float16"): 4e-3, np.dtype("float32"): 2e-5, np.dtype("fl
 
 def over(value: Any) -> Any:
     """Return arguments with NumpyTensors in place of arrays."""
-    return NumpyTensor(value, device=BY_DEVICE) if isinstance(value, np.ndarray) else value
+    return as_array(value, BY_DEVICE) if isinstance(value, np.ndarray) else value
 
 
 def assert_equal(got: Any, wanted: Any, what: str) -> None:
@@ -241,13 +242,94 @@ def into_an_array(x: Any) -> Any:
     return total, out, filled
 
 
-@by_rows("function", [normalised, masked, sorted_rows, through_views, of_copies, into_an_array])
+def by_functions(x: Any) -> Any:
+    y, z, row = x.copy(), np.zeros_like(x), np.zeros_like(x[0])
+    np.copyto(z, x)
+    np.copyto(z, 7, where=x > 1)
+    np.fill_diagonal(y, 5)
+    np.putmask(y, y < 0, y * 2)
+    np.put_along_axis(y, y.argmax(-1)[:, None], 3, axis=-1)
+    np.cumsum(x, axis=0, out=z[:])
+    np.sum(x, axis=0, out=row)
+    y.max(axis=0, out=row[:])
+    return y, z, row, x.reshape((4, 3), order="F"), x.ravel(order="F"), np.ravel(x, "F")
+
+
+def at_places(x: Any) -> Any:
+    y, counts = x.copy(), np.zeros(5, int, like=x)
+    np.add.at(y, [0, 0, -1], 2)
+    np.subtract.at(y, (np.array([[1], [1]]), np.array([0, 0])), 1)
+    np.maximum.at(y, [2], x[0])
+    np.multiply.at(y, (0, [1, 1]), 3)
+    np.add.at(counts, np.array([1, 1, 4]), 1)
+    return y, counts
+
+
+def of_an_instance(x: Any) -> Any:
+    assert isinstance(x, np.ndarray) and isinstance(copy.copy(x), np.ndarray)
+    xp = x.__array_namespace__()
+    return xp.zeros(x.shape) + xp.asarray(x, like=x)
+
+
+@by_rows(
+    "function",
+    [
+        *(normalised, masked, sorted_rows, through_views, of_copies, into_an_array),
+        *(by_functions, at_places, of_an_instance),
+    ],
+)
 def test_writes_are_numpys(function: Callable[[Any], Any]) -> None:
     for x in (A, N):
         wanted, got = function(x.copy()), function(over(x))
         pairs = zip(got, wanted, strict=True) if isinstance(got, tuple) else [(got, wanted)]
         for place, (mine, theirs) in enumerate(pairs):
             assert_equal(mine, theirs, f"result {place}, {x.dtype}")
+
+
+VIEWS = (
+    *(
+        "{a}.T",
+        "{a}[::-1]",
+        "{a}[:, ::2]",
+        "{a}.reshape(-1)",
+        "{a}.ravel()",
+        "{a}[0]",
+        "{a}[..., 0]",
+    ),
+    *(
+        "{a}.swapaxes(0, -1)",
+        "np.moveaxis({a}, 0, -1)",
+        "{a}.reshape({a}.shape[::-1])",
+        "{a}[None]",
+    ),
+    *("np.flip({a}, 0)", "{a}.reshape(-1, 2)", "{a}[1:]", "{a}.ravel('F')", "{a}.T.ravel()"),
+    *("np.reshape({a}, (2, -1), order='F')", "{a}.T.reshape(-1, 3)", "{a} + 0", "{a}.T * 2"),
+    *("np.split({a}, [1])[1]", "{a}.diagonal()", "{a}.copy()", "{a}.flatten()", "{a}.squeeze()"),
+)
+"""Arrays made of another, on its memory or not; which, depends on how numpy lays that out."""
+
+
+def test_writes_are_seen_through_numpys_views() -> None:
+    for seed in range(count(300, 15)):
+        rng = np.random.default_rng(seed)
+        x = np.arange(float(np.prod(shape := (2, 3, 4)[: int(rng.integers(1, 4))]))).reshape(shape)
+        x = x.T if rng.random() < 0.3 else x
+        lines, values, names = [], {"v0": x.copy(order="K")}, ["v0"]
+        for _ in range(40):
+            name = names[int(rng.integers(len(names)))]
+            line = f"v{len(values)} = {VIEWS[int(rng.integers(len(VIEWS)))].format(a=name)}"
+            if rng.random() < 0.4:
+                line = f"{name}[..., {int(rng.integers(2))}] += {10 * len(lines) + 10}"
+            if len(lines) < 8 and tried(line, values) is None:
+                lines.append(line)
+                names = [each for each in values if isinstance(values[each], np.ndarray)]
+        program = "; ".join(lines)
+        what = f"seed {seed}: x = np.arange({x.size}.0), strides {x.strides}, {x.shape}; {program}"
+        wanted, got = {"v0": x.copy(order="K")}, {"v0": over(x)}
+        for error in (tried(program, wanted), tried(program, got)):
+            assert error is None or "read-only" in str(error), f"{what} raises {error!r}"
+        for name in names:
+            assert_equal(got[name], wanted[name], f"{what}: {name}")
 
 
 # random programs
@@ -376,6 +458,17 @@ def test_a_jitted_function_takes_tensors() -> None:
     np.testing.assert_allclose(result.numpy(), A.std(keepdims=True), rtol=1e-5)
 
 
+def _set_element(array: Any, x: Any) -> Any:
+    array[0] = x[0, 0]
+    return array
+
+
+def _add_to(array: Any, x: Any) -> Any:
+    name = array
+    name += x
+    return array + name
+
+
 # refusals
 
 
@@ -393,6 +486,14 @@ def test_a_jitted_function_takes_tensors() -> None:
         (lambda x: x[x > 0], "a Tensor is computed in the function", ""),
         (lambda x: x.tolist(), "a Tensor is computed in the function", ""),
         (lambda x: x.sum().item(), "a Tensor is computed in the function", ""),
+        (lambda x: x * float(x[0, 0]), "a number is made of a Tensor", "x itself for float(x)"),
+        (lambda x: np.asarray(x).sum(), "an array of numpy is made of a Tensor", "like=x"),
+        (lambda x: _set_element(np.zeros(3), x), "a number is made of a Tensor", ""),
+        (lambda x: _add_to(np.zeros((3, 4)), x), "other code can see it", "like=x"),
+        (lambda x: _add_to(np.zeros((4, 4))[1:], x), "other code can see it", "like=x"),
+        (lambda x: np.add.at(np.zeros(3), [0], x[0, 0]), "writes to an array", "like=x"),
+        (lambda x: np.add.at(x, slice(0, 2), 1), "np.add.at with slice", "x[index] = value"),
+        (lambda x: np.copyto(np.zeros((3, 4)), x), "writes to an array of numpy's", "like=x"),
         (lambda x: x if x.sum() > 0 else -x, "the truth of a Tensor decides what runs", ""),
         (lambda x: 3 in x, "the truth of a Tensor decides what runs", ""),
         (lambda x: x[: x.argmax()], "used as an index or a size", ""),
@@ -406,7 +507,8 @@ def test_a_jitted_function_takes_tensors() -> None:
         (lambda x: np.exp(x, out=np.zeros((3, 4))), "holds no expression", "without it"),
     ],
     ids=(
-        *("keepdim", "flatten", "reshape", "nonzero", "mask", "tolist", "item"),
+        *("keepdim", "flatten", "reshape", "nonzero", "mask", "tolist", "item", "number"),
+        *("asarray", "element", "alias", "view", "add.at", "slice at", "copyto"),
         *(
             "branch",
             "contains",

@@ -182,13 +182,19 @@ def nodes_between(node: Any, ends: set[Any]) -> list[Any]:
 
 def user_line() -> SourceLine | None:
     """Return the nearest line outside this package on the call stack; None if there is none."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
+    frame = users_frame()
     if frame is None:
         return None
     name = frame.f_code.co_filename
     return _line(name, frame.f_lineno, _cell(name) if _kind(name) == _CELL else None)
+
+
+def users_frame() -> FrameType | None:
+    """Return the nearest frame outside this package on the call stack; None if there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
 
 
 def is_users_call() -> bool:

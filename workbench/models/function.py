@@ -8,15 +8,17 @@ refused, with the line that needs them. The Tensors have the names of the functi
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.base.context import Context
-from workbench.base.errors import ModelError, kind_of
-from workbench.models.numpy_array import NumpyTensor
+from workbench.base.errors import ModelError, WorkbenchError, kind_of
+from workbench.models.numpy_array import NumpyTensor, as_array
 from workbench.models.torch.values import from_torch
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.lazily import computing_nothing
@@ -45,13 +47,47 @@ def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> Fun
     kind = Tensor if isinstance(function, TinyJit) else NumpyTensor
     tensors = {key: over_tensors(value, kind) for key, value in inputs.items()}
     with computing_nothing(name), Context(JIT=0):
-        result = function(*tensors.values())
+        with _variables_kept(function):
+            result = _called(function, tensors.values())
     outputs = list(_outputs(result, "", name, result))
     if not outputs:
         raise _refused(name, result, result)
     given = [pair for key, value in tensors.items() for pair in _tensors(value, key)]
     named = [(key, tensor) for key, tensor in outputs if key.isidentifier()]
     return FunctionResults(tuple(tensor for _, tensor in outputs), given, named)
+
+
+def _called(function: Callable[..., Any], arguments: Iterable[object]) -> Any:
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError) as error:
+        # numpy says that it cannot set an element, because a Tensor refused to be a number
+        if isinstance(error.__cause__, WorkbenchError):
+            raise error.__cause__ from None
+        raise
+
+
+@contextmanager
+def _variables_kept(function: Callable[..., Any]) -> Generator[None, None, None]:
+    """Keep, after the block, the variables around a function that it binds to Tensors."""
+    inner: Any = getattr(function, "__func__", function)
+    code, names = getattr(inner, "__code__", None), getattr(inner, "__globals__", {})
+    cells = [(c, _contents(c)) for c in getattr(inner, "__closure__", None) or ()]
+    before = {name: names[name] for name in getattr(code, "co_names", ()) if name in names}
+    try:
+        yield
+    finally:
+        for cell, value in cells:
+            if isinstance(_contents(cell), Tensor):
+                cell.cell_contents = value
+        names.update({k: v for k, v in before.items() if isinstance(names[k], Tensor)})
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the variable is bound later
+        return None
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -63,8 +99,8 @@ def name_of(function: Callable[..., Any]) -> str:
 def over_tensors(value: Any, of_array: type[Tensor] = NumpyTensor) -> Any:
     """Return an argument with Tensors in place of arrays: `of_array` for those of numpy, whose
     meaning they keep, and Tensors for those of PyTorch."""
-    if isinstance(value, np.ndarray):
-        return of_array(value)
+    if isinstance(value, np.ndarray) and not isinstance(value, Tensor):
+        return as_array(value) if of_array is NumpyTensor else of_array(value)
     torch: Any = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return from_torch(value)
@@ -119,7 +155,10 @@ def _outputs(value: Any, key: str, name: str, whole: Any) -> Iterator[tuple[str,
     elif isinstance(value, dict):
         for each, part in value.items():
             yield from _outputs(part, str(each), name, whole)
-    else:
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+        yield from _outputs(parts, key, name, whole)
+    elif value is whole or not isinstance(value, int | float | str | np.dtype | None):
         raise _refused(name, value, whole)
 
 
@@ -129,7 +168,7 @@ def _refused(name: str, value: Any, whole: Any) -> ModelError:
         what += f" with {kind_of(value)} in it"
     elif isinstance(whole, tuple | list | dict):
         what += " without a Tensor"
-    hint = "return a Tensor, or a tuple, a list or a dict of Tensors"
+    hint = "return a Tensor, or a tuple, a list or a dict with Tensors"
     if isinstance(value, np.ndarray | np.generic):
         hint = "numpy computed it from arrays alone: make what it is of an argument of the function"
     return ModelError(what, "what is explored is the expression of a Tensor", hint)

@@ -11,6 +11,7 @@ which code reads it.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from inspect import signature
@@ -20,6 +21,14 @@ import numpy as np
 
 from workbench.base.errors import DTypeError, short
 from workbench.base.source import is_users_call
+from workbench.models.array_layout import (
+    is_contiguous,
+    reshaped,
+    strides_of,
+    strides_of_result,
+    twin,
+)
+from workbench.models.array_writes import WRITERS, bound_in_place, write_at, write_by, written
 from workbench.tensor.lazily import refuse_to_compute
 from workbench.tensor.numpy.dispatch import apply_function, apply_ufunc
 from workbench.tensor.numpy.functions.reasons import MEMORY, TEXT, WRITES
@@ -99,6 +108,11 @@ VIEWS = frozenset(
 )
 """Functions of numpy whose result shares the memory of its argument: writes to one are seen in the
 other. Results of all others have memory of their own."""
+LAID_OUT = VIEWS - {
+    *("asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require", "real"),
+    *("real_if_close", "reshape", "ravel"),
+}
+"""Functions of `VIEWS` that read no elements, so that they can be called with twins."""
 
 
 def _name_caller(function: Method, name: str) -> Method:
@@ -216,7 +230,7 @@ ADAPTED: dict[str, Method] = {
 ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "T": lambda x: np.transpose(x),
     "dtype": lambda x: x.dtype.numpy if x.dtype.in_numpy else x.dtype,
-    "flat": lambda x: np.ravel(x),
+    "flat": lambda x: Tensor.reshape(x, -1),
     "imag": lambda x: np.imag(x),
     "itemsize": lambda x: x.dtype.itemsize,
     "mT": lambda x: np.matrix_transpose(x),
@@ -227,9 +241,11 @@ ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
 
 
 _NO_ARRAY = (
-    "an array has values; leave np.asarray(x) and np.array(x) out where x is an array, write "
-    "x.astype(..) for a dtype, np.stack([x, y]) for one of several, np.zeros_like(x) to write into"
+    "no np.asarray(x) where x is an array, x.astype(..) for a dtype, np.array([x, y], like=x) for a"
+    " list, np.zeros(n, like=x) to write to"
 )
+_NO_BRANCH = "np.where(condition, a, b), np.max(x) for max(x), np.isin(x, values) for a search"
+_NO_NUMBER = "np.exp(x) for math.exp(x), and x itself for float(x), which is an expression"
 
 
 class NumpyTensor(Tensor):
@@ -239,32 +255,80 @@ class NumpyTensor(Tensor):
     computed, for what needs values.
     """
 
-    __slots__ = ()
+    __slots__ = ("_strides",)
+    _strides: tuple[int, ...]
+    """The strides of numpy's array, in elements; unset where they are those of row-major order."""
 
     __hash__ = Tensor.__hash__
+
+    @property  # type: ignore[misc]  # of object it can be set
+    def __class__(self) -> Any:
+        """np.ndarray to the user's code, so that `isinstance(x, np.ndarray)` is true there."""
+        return np.ndarray if is_users_call() else NumpyTensor
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """Return what a ufunc makes of arrays; with `out=`, also of `x += y`, write it there."""
         out = keywords.pop("out", None)
+        if method == "at":
+            return write_at(ufunc.__name__, *inputs)
         if method == "__call__":
             result = call(ufunc.__name__, *inputs, **keywords)
         else:
             result = apply_ufunc(ufunc, method, inputs, keywords)
         result = _own(result, inputs)
-        return result if out is None else _written(ufunc.__name__, out, result, inputs)
+        if method == "__call__" and isinstance(result, NumpyTensor):
+            others = [x._strides for x in inputs if hasattr(x, "_strides")]
+            _set_strides(result, strides_of_result(result.shape, others) if others else None)
+        if out is None:
+            return result
+        if type(out[0]) is np.ndarray and out[0] is inputs[0]:
+            references = sys.getrefcount(out[0])
+            return bound_in_place(ufunc.__name__, out[0], result, references)
+        return _all_written(ufunc.__name__, out, result)
 
     def __array_function__(
         self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Return what a function of numpy makes of arrays."""
+        """Return what a function of numpy makes of arrays; with `out=` write it there."""
+        name = name_of(func)
+        if name in WRITERS:
+            return write_by(name, args, kwargs)
+        args, kwargs, out = _without_out(func, args, kwargs)
         result = apply_function(self, func, args, kwargs)
-        if name_of(func) in VIEWS:
-            return changed(result, _as_array)
+        if out is not None:
+            return written(name, out, _own(result, [*args, *kwargs.values()]))
+        if not self.ndim and self._memory is None:  # a number in numpy: its views are copies
+            return _own(result, [*args, *kwargs.values()])
+        if name == "reshape":
+            return _reshaped(result, *args, **kwargs)
+        if name == "ravel":  # unlike x.reshape(-1), it copies what is not contiguous
+            is_view = is_contiguous(_twin(self), *args[1:], **kwargs)
+            return _as_array(result) if is_view else _own(result, [self])
+        if name in VIEWS:
+            result = changed(result, _as_array)
+            return _laid_out(result, func, args, kwargs) if name in LAID_OUT else result
         return _own(result, [*args, *kwargs.values()])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        refuse_to_compute("an array of numpy is made of a Tensor", _NO_ARRAY)
+        what = "an array of numpy is made of a Tensor"
+        refuse_to_compute(what, "an array has values", _NO_ARRAY)
         return super().__array__(dtype, copy)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Return numpy to the user's code, as an array does."""
+        return np if is_users_call() else super().__array_namespace__(api_version=api_version)
+
+    def __bool__(self) -> bool:
+        refuse_to_compute("the truth of a Tensor decides what runs", "", _NO_BRANCH)
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        refuse_to_compute("a number is made of a Tensor", "", _NO_NUMBER)
+        return super().__float__()
+
+    def __int__(self) -> int:
+        refuse_to_compute("a number is made of a Tensor", "", _NO_NUMBER)
+        return super().__int__()
 
     def __getitem__(self, index: Any) -> Any:
         """Return the elements that `index` names, as numpy does: an integer beside an index array
@@ -273,7 +337,10 @@ class NumpyTensor(Tensor):
             return super().__getitem__(index)
         part = super().__getitem__(_index(index))
         entries = index if isinstance(index, tuple) else (index,)
+        if part.ndim and part._memory is not None and part._memory is self._memory:
+            _set_strides(part, strides_of(_twin(self)[index]))
         is_element = not part.ndim and not any(entry is Ellipsis for entry in entries)
+        is_element = is_element or not (self.ndim or self._memory)  # of a number
         return part._with(part.uop) if is_element else part
 
     def __setitem__(self, index: Any, x: Any) -> None:
@@ -283,7 +350,12 @@ class NumpyTensor(Tensor):
         if not is_users_call():
             return super().__iter__()
         parts = [super(NumpyTensor, self).__getitem__(i) for i in range(len(self))]
-        return iter(parts if self.ndim > 1 else [part._with(part.uop) for part in parts])
+        if self.ndim < 2:
+            return iter([part._with(part.uop) for part in parts])
+        if hasattr(self, "_strides"):
+            for part in parts:
+                part._strides = self._strides[1:]
+        return iter(parts)
 
     def __contains__(self, value: object) -> bool:
         return bool(np.any(np.equal(self, value)))  # type: ignore[call-overload]
@@ -295,6 +367,13 @@ class NumpyTensor(Tensor):
 
 # --------------------------------------------------------------------------------------------------
 # What numpy's functions return and write.
+
+
+def as_array(array: np.ndarray[Any, Any], device: str | None = None) -> NumpyTensor:
+    """Return the Tensor that stands for an array of numpy."""
+    tensor = NumpyTensor(array, device=device)
+    _set_strides(tensor, strides_of(array))
+    return tensor
 
 
 def _as_array(leaf: Any) -> Any:
@@ -318,34 +397,65 @@ def _own(result: Any, arguments: Any) -> Any:
     return changed(result, separate)
 
 
-def _written(name: str, out: tuple[Any, ...], result: Any, inputs: Any) -> Any:
-    """Write results to the arrays of `out=`, and return these. An array of numpy itself, which
-    holds no expression, is left as it is: `total += x` binds `total` to the sum."""
+def _all_written(name: str, out: tuple[Any, ...], result: Any) -> Any:
+    """Write results to the arrays of `out=`, and return these."""
     results = result if isinstance(result, tuple) else (result,)
-    returned = []
-    for place, value in zip(out, results, strict=True):
-        if place is None:
-            returned.append(value)
-            continue
-        is_tensor = isinstance(place, NumpyTensor)
-        if not is_tensor and not (isinstance(place, np.ndarray) and place is inputs[0]):
-            raise dtype_error(
-                f"np.{name}: out= is {short(place)}",
-                "an array of numpy's holds no expression",
-                f"y = np.{name}(..) without it",
-            )
-        kind = place.dtype if is_tensor else kind_of_dtype(place.dtype)
-        if not np.can_cast(value.dtype.numpy, kind.numpy, "same_kind"):
-            raise dtype_error(
-                f"np.{name}: cannot write {value.dtype} to an array of {kind}",
-                "numpy casts within a kind alone: floats to floats, not to integers",
-                f"x = np.{name}(x, ..), or x.astype({str(value.dtype)!r}) first",
-            )
-        value = value.cast(kind)
-        if not is_tensor and value.shape != place.shape:
-            value = value.expand(place.shape)
-        returned.append(place.assign(value) if is_tensor else value)
+    returned = [value if place is None else written(name, place, value)
+                for place, value in zip(out, results, strict=True)]  # fmt: skip
     return returned[0] if len(returned) == 1 else tuple(returned)
+
+
+def _without_out(function: Any, args: Any, named: Any) -> tuple[Any, Any, Any]:
+    """Return arguments without `out=`, and what it was; None if it was not given."""
+    try:
+        bound = signature(function).bind(*args, **named)
+    except (TypeError, ValueError):  # numpy states no names for it, or refuses them itself
+        return args, {k: v for k, v in named.items() if k != "out"}, named.get("out")
+    out = bound.arguments.pop("out", None)
+    return (args, named, None) if out is None else (bound.args, bound.kwargs, out)
+
+
+# --------------------------------------------------------------------------------------------------
+# The layout of arrays.
+
+
+def _twin(x: Any) -> Any:
+    """Return the array without values that stands for the layout of `x`; of lists and tuples, too,
+    of their parts."""
+    if isinstance(x, NumpyTensor):
+        return twin(x.shape, getattr(x, "_strides", None))
+    if type(x) in (list, tuple):
+        return type(x)(_twin(part) for part in x)
+    return x
+
+
+def _set_strides(x: Any, strides: Any) -> None:
+    if isinstance(x, NumpyTensor) and strides is not None:
+        x._strides = strides
+
+
+def _laid_out(result: Any, function: Any, args: Any, named: Any) -> Any:
+    """Give views, or one, the strides of those that numpy makes of the arguments' twins."""
+    twins = function(*_twin(args), **{key: _twin(value) for key, value in named.items()})
+    if isinstance(result, Tensor):
+        _set_strides(result, strides_of(twins))
+    else:
+        for part, like in zip(result, twins, strict=True):
+            _set_strides(part, strides_of(like))
+    return result
+
+
+def _reshaped(result: Any, a: Any, shape: Any, order: Any = "C", **named: Any) -> Any:
+    """Return a reshaped array as a view if numpy would make one, else with memory of its own."""
+    view = reshaped(_twin(a), shape, order) if isinstance(a, NumpyTensor) else None
+    if view is None:
+        result = _own(result, [a])
+        if order == "F":  # of the copy, too
+            _set_strides(result, strides_of(twin(result.shape[::-1], None).T))
+        return result
+    result = _as_array(result)
+    _set_strides(result, strides_of(view))
+    return result
 
 
 def _index(index: Any) -> Any:

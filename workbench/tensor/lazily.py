@@ -21,7 +21,13 @@ def computing_nothing(function: str) -> Generator[None, None, None]:
         _function.reset(token)
 
 
-def refuse_to_compute(what: str, because: str = "") -> None:
+HINT = (
+    "without .realize(), .numpy() or .item(), np.where for a choice by value; of a training"
+    " step explore(loss, *optimiser.schedule_step())"
+)
+
+
+def refuse_to_compute(what: str, because: str = "", hint: str = HINT) -> None:
     """Raise DTypeError inside of a `computing_nothing` block."""
     function = _function.get()
     if not function:
@@ -30,6 +36,5 @@ def refuse_to_compute(what: str, because: str = "") -> None:
     raise dtype_error(
         f"{what} in {function}",
         f"{reason}explore runs {function} over expressions, and computes nothing",
-        "without .realize(), .numpy() or .item(), np.where for a choice by value; of a training"
-        " step explore(loss, *optimiser.schedule_step())",
+        hint,
     )

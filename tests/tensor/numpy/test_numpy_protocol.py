@@ -103,7 +103,7 @@ X = Tensor(A)
         (lambda: np.add(X, 1j), "np.add does not take int32 and complex128", "complex128"),
         (lambda: np.add(X, 1 << 40), "int32 does not hold the number", "integers from"),
         (lambda: np.pad(X, 1, mode="mean"), "mode='mean'", "no expression"),
-        (lambda: np.reshape(X, -1, order="F"), "np.reshape: order='F'", "row-major"),
+        (lambda: np.reshape(X, -1, order="X"), "np.reshape: order='X'", "row-major"),
     ],
 )
 def test_what_has_no_expression_is_refused(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.base.errors import short
 from workbench.tensor.numpy.functions.table import T, row
 from workbench.tensor.numpy.promotion import as_tensor, is_scalar
 from workbench.tensor.operands.arguments import axis_error, dtype_error, shape_error
@@ -47,13 +48,26 @@ def at_places(x: T, axis: int, places: Any) -> T:
 
 
 @row("reshape")
-def reshape(a: T, shape: Any = None) -> T:
-    return a.reshape(*(shape if isinstance(shape, tuple | list) else (shape,)))
+def reshape(a: T, shape: Any = None, order: Any = "C") -> T:
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    if order not in ("C", "A", "F"):
+        raise dtype_error(
+            f"np.reshape: order={short(order)} is not computed for Tensors",
+            "elements are in row-major order",
+            'order="C", or "F" for the first index fastest',
+        )
+    if order != "F":
+        return a.reshape(*sizes)
+    return _axes_reversed(_axes_reversed(a).reshape(*sizes[::-1]))
+
+
+def _axes_reversed(x: T) -> T:
+    return x.permute(*range(x.ndim)[::-1]) if x.ndim > 1 else x
 
 
 @row("ravel")
-def ravel(a: T) -> T:
-    return a.reshape(-1)
+def ravel(a: T, order: Any = "C") -> T:
+    return reshape(a, -1, "C" if order == "K" else order)
 
 
 @row("transpose")
