@@ -12,7 +12,7 @@ from workbench.ir.node.ops import Ops
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import load
 from workbench.viz.model.decisions import draws_numbers
-from workbench.viz.record.record import MOST_KERNELS, build
+from workbench.viz.record.record import build
 
 
 class Net:
@@ -109,12 +109,12 @@ def test_a_repeat_is_named_by_what_it_computes() -> None:
 
 def test_a_record_has_the_kernels_of_the_computation_in_detail() -> None:
     x = array(8, 64)
-    for layer in [nn.Linear(64, 64) for _ in range(13)]:
+    for layer in [*[nn.Linear(64, 64) for _ in range(12)], nn.Linear(64, 8)]:
         x = layer(x)
     record = build(explore(x))
     detailed = {row.kernel for row in record.variants if row.offers}
     computing = [k for k, row in enumerate(record.kernels) if not row.draws_numbers]
-    assert detailed == set(computing[:MOST_KERNELS]) and len(computing) == 13
+    assert len(computing) == 13 and detailed == {computing[0], computing[-1]}, "others are equal"
 
 
 def test_a_kernel_that_reads_more_than_a_key_is_not_counted() -> None:

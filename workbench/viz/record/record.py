@@ -7,7 +7,8 @@ the changes since its last call. Tables only grow, so that places in them stay v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
@@ -51,13 +52,17 @@ from workbench.viz.record.plan import (
 from workbench.viz.record.recipe import Tables, opening
 from workbench.viz.schema.messages import RecordPatch
 from workbench.viz.schema.record import PageRecord
+from workbench.viz.schema.variant import Nest
 
 FIRST_DRAWN = 250
 """Most nodes of a tensor graph that `first()` lays out; `rest()` lays out a larger one."""
 FIRST_SHOWN = 600
 """Most nodes of all kernels together that get their loops and C in `first()`."""
 MOST_KERNELS = 12
-"""Most kernels that get code, passes and offers without a request."""
+"""Most kernels of a plan that all get code, passes and offers without a request."""
+LARGEST = 2
+"""The kernels of a larger plan that get these beside the one that a page opens with: a plan of a
+hundred kernels is read as a plan, and each kernel takes as long as scheduling all of them."""
 MOST_NESTS = 200
 """Most kernels that get their loops without a request."""
 
@@ -90,6 +95,8 @@ class Recorder:
         self._lines, self._rules = tables.lines, tables.rules
         self._nodes, self._passes = tables.nodes, tables.passes
         self._offers = OfferLists()
+        self._nests: dict[Hashable, Nest] = {}
+        """The loops of the first of each set of equal kernels."""
         self._upcoming: Callable[[], object] | None = None
         """What the next piece needs, and can be computed before it."""
         self.record = opening(exploration, tables, machine_speeds)
@@ -175,7 +182,7 @@ class Recorder:
         yield "speeds"
         for _ in self.runs.predict(self.speeds, MOST_KERNELS):
             yield "prediction"
-        plain = self._first(MOST_KERNELS)
+        plain = self._detailed()
         for variant in plain:
             if not self.record.variants[variant].passes:
                 self.add_compiled(variant)
@@ -237,7 +244,7 @@ class Recorder:
     def complete(self, variant: int) -> None:
         """Add all that a variant gets without a request and still lacks on its device."""
         row = self.record.variants[variant]
-        is_listed = row.kernel in self._first(MOST_KERNELS) and row.error is None
+        is_listed = row.kernel in self._detailed() and row.error is None
         if not is_listed or row.edited:
             return
         if not row.passes:
@@ -246,9 +253,22 @@ class Recorder:
         if is_root and not row.offers and not row.refused:
             self.add_offers(variant)
 
+    def _detailed(self) -> list[int]:
+        """Return the kernels that a record has in detail without a request: all of a small plan; of
+        a larger one the first, and the LARGEST that have most operations with those equal to
+        them."""
+        rows, first = self.record.kernels, self._first(MOST_KERNELS)
+        if sum(not row.draws_numbers for row in rows) <= MOST_KERNELS:
+            return first
+        operations: Counter[int] = Counter()
+        for row, run in zip(rows, self.record.plan.runs, strict=True):
+            operations[run.like] += int(row.flops)
+        opening = self.record.plan.runs[first[0]].like
+        largest = [place for place, _ in operations.most_common() if place != opening]
+        return sorted([first[0], *largest[:LARGEST]])
+
     def _first(self, count: int) -> list[int]:
-        """Return the first `count` kernels, which a record has in detail without a request; kernels
-        that only draw random numbers come last."""
+        """Return the first `count` kernels; kernels that only draw random numbers come last."""
         rows = self.record.kernels
         return sorted(range(len(rows)), key=lambda k: rows[k].draws_numbers)[:count]
 
@@ -313,7 +333,11 @@ class Recorder:
         kernel = self.kernels[variant]
         with self._explained(variant):
             self.put(("variants", variant, "python"), kernel.to_python())
-            nest = rows.nest_row(kernel, self._nodes)
+            key = kernel.ast, kernel.device, kernel.rules_off
+            if key in self._nests:
+                nest = rows.equal_nest(self._nests[key], kernel)
+            else:
+                nest = self._nests[key] = rows.nest_row(kernel, self._nodes)
             self.put(("variants", variant, "loops"), nest)
 
     def add_c(self, variant: int) -> None:

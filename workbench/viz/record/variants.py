@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import asdict
 from itertools import starmap
 
@@ -28,7 +29,7 @@ from workbench.measure.speeds import Speeds
 from workbench.pipeline import Stages
 from workbench.viz.listing.instructions import help_of
 from workbench.viz.model.decisions import draws_numbers
-from workbench.viz.model.loops import kernel_nest, kernel_recipe
+from workbench.viz.model.loops import kernel_nest, kernel_recipe, named
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import named_count, opt_row
 from workbench.viz.record.about import ASSEMBLY, IR_LANGUAGES, IR_TEXTS, STATEMENTS
@@ -177,6 +178,11 @@ def nest_row(kernel: Kernel, nodes: Nodes, linker: Linker | None = None) -> Nest
     nest = kernel_nest(kernel, links)
     _add_lines_to_loops(nest.rows)
     return nest
+
+
+def equal_nest(nest: Nest, kernel: Kernel) -> Nest:
+    """Return the loop nest of a kernel that is equal to the one of `nest`, with rows of its own."""
+    return replace(named(nest, kernel), rows=[copy(row) for row in nest.rows])
 
 
 def _add_lines_to_loops(rows: Sequence[NestRow]) -> None:
