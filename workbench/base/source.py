@@ -166,7 +166,9 @@ def derivations_below(roots: Iterable[Derivation]) -> Iterator[Derivation]:
         elif derivation not in visited:
             visited.add(derivation)
             stack.append((derivation, True))
-            stack += [(source, False) for source in derivation.sources[::-1]]
+            # gradients of one backward pass have all its steps as sources
+            below = [source for source in derivation.sources if source not in visited]
+            stack += [(source, False) for source in reversed(below)]
 
 
 def nodes_between(node: Any, ends: set[Any]) -> list[Any]:
