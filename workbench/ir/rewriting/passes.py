@@ -5,12 +5,14 @@ Sections: Passes; Memos of values computed from kernels under the rules in force
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from workbench.base.interrupts import free_lock
+from workbench.base.interrupts import free_lock, scope
 from workbench.base.trace import PassStep, Recording, merged, recording
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, rewrite, rules_in_force, with_added
@@ -48,7 +50,12 @@ class Pass:
     def __call__(self, state: Any, *context: Any) -> Any:
         """Return the state after the pass; recorded where an observer watches."""
         if isinstance(self.run, RuleSet):
-            return rewrite(state, self.run, name=self.name, doc=self.doc)
+            results = _results.get().get(self.name)
+            if results is None:
+                return rewrite(state, self.run, name=self.name, doc=self.doc)
+            if state not in results:
+                results[state] = rewrite(state, self.run, name=self.name, doc=self.doc)
+            return results[state]
         with self.recording(state) as record:
             record.after = self.run(state, *context)
             return record.after
@@ -58,10 +65,27 @@ class Pass:
         more than a state, or take other arguments."""
         return recording(self.name, self.doc, state)
 
-    def merged(self) -> AbstractContextManager[None]:
-        """Return a context in which runs of this pass on many expressions are recorded as one
-        run."""
-        return merged(self.name, UOp.sink)
+    @contextmanager
+    def merged(self) -> Iterator[None]:
+        """Return a context in which runs of this pass on many expressions are recorded as one run.
+        The rules in force stay the same in it, and each expression is rewritten once."""
+        with merged(self.name, UOp.sink), _results_of(self.name):
+            yield
+
+
+_results: ContextVar[Mapping[str, dict[Any, Any]]] = ContextVar(
+    "results of merged passes", default=MappingProxyType({})
+)
+
+
+@scope
+def _results_of(name: str) -> Generator[None, None, None]:
+    """Keep the results of a pass by the states before them, in a `with` block."""
+    token = _results.set({**_results.get(), name: {}})
+    try:
+        yield
+    finally:
+        _results.reset(token)
 
 
 def tables(*passes: Pass) -> dict[str, RuleSet]:
