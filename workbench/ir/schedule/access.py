@@ -7,9 +7,8 @@ This is rangeify: ranges appear where a value is stored or reduced, and movement
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextvars import ContextVar
-from itertools import count
 from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
@@ -43,32 +42,52 @@ class Access(NamedTuple):
         return min(MOST_EVALUATIONS, math.prod(r.extent for r in self.loops))
 
 
-_serial: ContextVar[Iterator[int]] = ContextVar("number of a range", default=count())  # noqa: B039
+class RangeNumbers:
+    """The numbers of new ranges: those of each kernel, by its root, count from 0 in each walk. So a
+    walk that decides as the one before makes equal ranges, and equal indexes."""
+
+    def __init__(self) -> None:
+        self._kernels: dict[UOp, int] = {}
+        self._next: dict[UOp, int] = {}
+
+    def restart(self) -> None:
+        """Begin a walk."""
+        self._next.clear()
+
+    def name(self, root: UOp) -> str:
+        """Return a name for a new range of the kernel of `root`."""
+        number = self._next[root] = self._next.get(root, -1) + 1
+        return f"_{self._kernels.setdefault(root, len(self._kernels))}_{number}"
+
+
+_numbers: ContextVar[RangeNumbers] = ContextVar("numbers of ranges")
 
 
 @scope
-def ranges_from_0() -> Generator[None, None, None]:
-    """Number new ranges from 0 on in a `with` block, so that each run of it gives the same ones."""
-    token = _serial.set(count())
+def numbered_ranges() -> Generator[RangeNumbers, None, None]:
+    """Number the ranges of some walks in a `with` block; each run of it gives the same numbers."""
+    numbers = RangeNumbers()
+    token = _numbers.set(numbers)
     try:
-        yield
+        yield numbers
     finally:
-        _serial.reset(token)
+        _numbers.reset(token)
 
 
-def numbered_range(size: int, kind: AxisType) -> UOp:
-    """Return a new range (index 0 where the axis has one element); kernels rename theirs."""
-    return ZERO if size == 1 else UOp.range(size, f"_{next(_serial.get())}", kind)
+def numbered_range(size: int, kind: AxisType, root: UOp) -> UOp:
+    """Return a new range in the kernel of `root` (index 0 where the axis has one element); kernels
+    rename theirs."""
+    return ZERO if size == 1 else UOp.range(size, _numbers.get().name(root), kind)
 
 
 def root_access(node: UOp) -> Access:
     """Return the access by which a stored value is written."""
-    return output_access(node, node, output_loops(node))
+    return output_access(node, node, output_loops(node, node))
 
 
-def output_loops(node: UOp) -> tuple[UOp, ...]:
-    """Return new loops over the elements of a stored value."""
-    return tuple([numbered_range(n, AxisType.GLOBAL) for n in node.shape if n != 1])
+def output_loops(node: UOp, root: UOp) -> tuple[UOp, ...]:
+    """Return new loops over the elements of a value, in the kernel of `root`."""
+    return tuple([numbered_range(n, AxisType.GLOBAL, root) for n in node.shape if n != 1])
 
 
 def output_access(node: UOp, root: UOp, loops: tuple[UOp, ...]) -> Access:
@@ -98,7 +117,7 @@ def push(node: UOp, access: Access, inner: Ranges | None = None) -> tuple[Access
 
 def _whole(source: UOp, root: UOp) -> Access | None:
     """Return the access by which a kernel that a user wrote reads an operand: all of it."""
-    return output_access(source, root, output_loops(source)) if source.size else None
+    return output_access(source, root, output_loops(source, root)) if source.size else None
 
 
 def simplified(node: UOp) -> UOp:
@@ -116,15 +135,15 @@ def settle(access: Access) -> Access:
     return access._replace(loops=access.loops[:depth])
 
 
-def reduction_ranges(node: UOp) -> Ranges:
-    """Return new ranges for the axes that a REDUCE_AXIS combines."""
+def reduction_ranges(node: UOp, root: UOp) -> Ranges:
+    """Return new ranges for the axes that a REDUCE_AXIS combines in the kernel of `root`."""
     shape, axes = node.src[0].shape, sorted(node.reduced_axes)
-    return tuple([numbered_range(shape[a], AxisType.REDUCE) for a in axes if shape[a] != 1])
+    return tuple([numbered_range(shape[a], AxisType.REDUCE, root) for a in axes if shape[a] != 1])
 
 
 def _reduce(node: UOp, access: Access, inner: Ranges | None) -> Access:
     shape, axes = node.src[0].shape, sorted(node.reduced_axes)
-    inner = reduction_ranges(node) if inner is None else inner
+    inner = reduction_ranges(node, access.root) if inner is None else inner
     left = iter(inner)
     ranges = {a: ZERO if shape[a] == 1 else next(left) for a in axes}
     indices = tuple(ranges.get(a, i) for a, i in enumerate(access.indices))

@@ -249,9 +249,10 @@ def staging(node: UOp, reads: list[Access]) -> Staging | None:
     row = math.prod(node.shape[axis] for axis in private) * node.dtype.itemsize
     if not shared or not private or row > ROW_BYTES:
         return None
-    fills = {axis: numbered_range(node.shape[axis], AxisType.FILL) for axis in private}
+    root = first.root
+    fills = {axis: numbered_range(node.shape[axis], AxisType.FILL, root) for axis in private}
     indices = tuple(fills.get(axis, i) for axis, i in enumerate(indices))
-    return Staging(Access(indices, TRUE, (*shared, *fills.values()), first.root), private)
+    return Staging(Access(indices, TRUE, (*shared, *fills.values()), root), private)
 
 
 def _fixed(indices: list[UOp], loops: tuple[UOp, ...]) -> bool:

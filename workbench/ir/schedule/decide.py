@@ -20,7 +20,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import derived_from
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp, leaves
-from workbench.ir.schedule.access import Access, push
+from workbench.ir.schedule.access import Access, RangeNumbers, numbered_ranges, push
 from workbench.ir.schedule.choose import Facts, as_planned, choose
 from workbench.ir.schedule.cost import products_below, reducing, rereads, steps, totals
 from workbench.ir.schedule.outputs import SharedRanges, fitting, output_groups
@@ -67,12 +67,19 @@ def decide(
         forced={n: each for n, each in forced.items() if n not in by_hand},
         by_hand=by_hand,
     )
-    plan, facts = _settled(nodes, facts)
-    single = {*forced, *by_hand, *[n for n in plan.stored if n.op in SEPARATE or not n.size]}
+    with numbered_ranges() as numbers:
+        return _decided(nodes, facts, {*forced, *by_hand}, numbers)
+
+
+def _decided(
+    nodes: dict[UOp, None], facts: Facts, by_user: set[UOp], numbers: RangeNumbers
+) -> SchedulePlan:
+    plan, facts = _settled(nodes, facts, numbers)
+    single = {*by_user, *[n for n in plan.stored if n.op in SEPARATE or not n.size]}
     groups = output_groups(plan, single, devices_of(nodes), _products(plan))
     while groups:
         by_member = {node: group for group in groups for node in group.members}
-        joined, _ = _settled(nodes, replace(facts, groups=by_member))
+        joined, _ = _settled(nodes, replace(facts, groups=by_member), numbers)
         whole = fitting(joined, groups)
         if whole == groups:
             plan = joined
@@ -121,13 +128,15 @@ def outputs_of(node: UOp) -> tuple[UOp, ...]:
         )
 
 
-def _settled(nodes: dict[UOp, None], facts: Facts) -> tuple[SchedulePlan, Facts]:
+def _settled(
+    nodes: dict[UOp, None], facts: Facts, numbers: RangeNumbers
+) -> tuple[SchedulePlan, Facts]:
     """Return the plan in which products that need kernels of their own have them, and the facts
     that led to it. Each round stores at least one value more and gives none back, so it ends."""
-    plan = _walk(nodes, facts)
+    plan = _walk(nodes, facts, numbers)
     while more := separations(nodes, plan.reads, plan.stored, facts.forced, facts.cost):
         facts = replace(facts, separated={**facts.separated, **more})
-        plan = _walk(nodes, facts)
+        plan = _walk(nodes, facts, numbers)
     return plan, facts
 
 
@@ -135,8 +144,9 @@ def _products(plan: SchedulePlan) -> set[UOp]:
     return {n for n in plan.nodes if rereads(n, plan.stored)}
 
 
-def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
+def _walk(nodes: dict[UOp, None], facts: Facts, numbers: RangeNumbers) -> SchedulePlan:
     """Return the plan for `nodes`, decided one by one."""
+    numbers.restart()
     plan = SchedulePlan(nodes, facts.groups)
     ranges = SharedRanges(facts.groups)
     accesses: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}

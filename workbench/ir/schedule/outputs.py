@@ -166,7 +166,7 @@ def output_groups(
     if all(count < 2 for count in counts.values()):
         return []
     placed = ReadPlacing()
-    joins = _Joins(kernel_reads(plan, placed), products, placed)
+    joins = _Joins(plan.nodes, kernel_reads(plan, placed), products, placed)
     for node, space in reversed(spaces.items()):
         if counts[space] > 1:
             joins.add(node, space)
@@ -232,11 +232,15 @@ class _Joins:
     """The kernels of a plan while they are joined, one after the other, sources first."""
 
     def __init__(
-        self, kernels: Mapping[UOp, KernelReads], products: Collection[UOp], placed: ReadPlacing
+        self,
+        nodes: Iterable[UOp],
+        kernels: Mapping[UOp, KernelReads],
+        products: Collection[UOp],
+        placed: ReadPlacing,
     ):
         self._placed = placed
-        self._below: dict[UOp, Collection[UOp]] = {}
-        """The nodes below a reduction."""
+        self._place = {node: place for place, node in enumerate(nodes)}
+        """The places of nodes in an order in which sources come first."""
         self._of = {root: _Joined([kernel]) for root, kernel in kernels.items()}
         for root, kernel in kernels.items():
             for source in kernel.sources:
@@ -347,10 +351,10 @@ class _Joins:
                     one.together[new] = first
 
     def _are_independent(self, one: UOp, other: UOp) -> bool:
-        for node in (one, other):
-            if node not in self._below:
-                self._below[node] = node.toposort().keys()
-        return one not in self._below[other] and other not in self._below[one]
+        """Whether neither of two nodes is below the other."""
+        place = self._place
+        first, last = sorted((one, other), key=place.__getitem__)
+        return first not in last.toposort(lambda node: place[node] > place[first])
 
 
 def _waits_far(
@@ -419,7 +423,7 @@ class SharedRanges:
             return root_access(node)
         leader = group.leader
         if leader not in self._loops:
-            self._loops[leader] = output_loops(node)
+            self._loops[leader] = output_loops(node, leader)
         return output_access(node, leader, self._loops[leader])
 
     def reduction(self, node: UOp, access: Access) -> Ranges | None:
@@ -429,7 +433,7 @@ class SharedRanges:
             return None
         key = first, (access.root, *access.loops)
         if key not in self._inner:
-            self._inner[key] = reduction_ranges(node)
+            self._inner[key] = reduction_ranges(node, access.root)
         return self._inner[key]
 
     def beside(self, decision: Decision) -> Decision:

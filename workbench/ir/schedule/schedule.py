@@ -23,7 +23,6 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet, is_off
 from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
 from workbench.ir.rules.index import SIMPLIFY_AXES, SIMPLIFY_INDEX
 from workbench.ir.rules.movement import TENSOR_RULES
-from workbench.ir.schedule.access import ranges_from_0
 from workbench.ir.schedule.build import NAME_AXES, OPEN_LOOPS, build, named
 from workbench.ir.schedule.by_hand import (
     CHOOSE,
@@ -203,7 +202,7 @@ def _scheduled(
     simple, forced = chosen.roots, chosen.stored(choices)
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
     with DECIDE.recording(UOp.sink(*roots)) as r:
-        with SIMPLIFY_INDEX.merged(), ranges_from_0():
+        with SIMPLIFY_INDEX.merged():
             plan = decide(roots, forced, chosen.reasons)
         decisions = tuple(plan.decisions)
         r.after = plan
