@@ -257,15 +257,15 @@ class Recorder:
         """Return the kernels that a record has in detail without a request: all of a small plan; of
         a larger one the first, and the LARGEST that have most operations with those equal to
         them."""
-        rows, first = self.record.kernels, self._first(MOST_KERNELS)
-        if sum(not row.draws_numbers for row in rows) <= MOST_KERNELS:
+        first, runs = self._first(MOST_KERNELS), self.record.plan.runs
+        computing = [k for k, row in enumerate(self.record.kernels) if not row.draws_numbers]
+        if len(computing) <= MOST_KERNELS:
             return first
         operations: Counter[int] = Counter()
-        for row, run in zip(rows, self.record.plan.runs, strict=True):
-            operations[run.like] += int(row.flops)
-        opening = self.record.plan.runs[first[0]].like
-        largest = [place for place, _ in operations.most_common() if place != opening]
-        return sorted([first[0], *largest[:LARGEST]])
+        for k in computing:
+            operations[runs[k].like] += int(self.record.kernels[k].flops)
+        del operations[runs[first[0]].like]
+        return sorted([first[0], *[k for k, _ in operations.most_common(LARGEST)]])
 
     def _first(self, count: int) -> list[int]:
         """Return the first `count` kernels; kernels that only draw random numbers come last."""
