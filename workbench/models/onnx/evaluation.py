@@ -186,7 +186,9 @@ class Evaluation:
         if call.node.operator == "If":
             branch = "then_branch" if _known_bool(call.node, call.inputs[0]) else "else_branch"
             return self._body(call, call.attributes[branch], [])
-        return self._looped(call) if call.node.operator == "Loop" else self._scanned(call)
+        if call.node.operator == "Loop":
+            return self._looped(call)
+        return self._scanned_batch(call) if call.node.opset < 9 else self._scanned(call)
 
     def _body(self, call: NodeCall, body: Body, inputs: Values) -> list[Value | None]:
         """Return the outputs of a graph of a node, which sees the names around the node."""
@@ -216,11 +218,22 @@ class Evaluation:
         outs = len(body.outputs) - 1 - len(carried)
         return [*carried, *(_stacked(node, [row[n] for row in rows], 0) for n in range(outs))]
 
+    def _scanned_batch(self, call: NodeCall) -> list[Value | None]:
+        """Return the results of a scan of opset 8, whose inputs have an axis of a batch before."""
+        node, (lengths, *rest) = call.node, call.inputs
+        if lengths is not None:
+            raise cannot_compute(node, "lengths of sequences are not built here")
+        tensors = [value.tensor for value in rest if value is not None]
+        names = {"directions": "scan_input_directions"}
+        attributes = {names.get(name, name): value for name, value in call.attributes.items()}
+        rows = []
+        for place in range(tensors[0].shape[0]):
+            inputs = [Value(None, tensor[place]) for tensor in tensors]
+            rows.append(self._scanned(replace(call, inputs=inputs, attributes=attributes)))
+        return [_stacked(node, results, 0) for results in zip(*rows, strict=True)]
+
     def _scanned(self, call: NodeCall) -> list[Value | None]:
         node, attributes = call.node, call.attributes
-        if node.opset < 9:
-            because = "a scan of opset 8 is not built here"
-            raise cannot_compute(node, because, "a model of opset 9 or later")
         body, count = attributes["body"], attributes["num_scan_inputs"]
         first = len(call.inputs) - count
         state = list(call.inputs[:first])
