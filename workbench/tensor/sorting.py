@@ -6,7 +6,7 @@ Sections: Sort keys; Sorting networks of packed keys; Selection by a mask; sort,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Self
+from typing import Never, Self
 
 from workbench.base.dtypes import Const, dtypes
 from workbench.ir.node.construct import contiguous
@@ -19,6 +19,7 @@ from workbench.tensor.operands.arguments import (
     flag,
     number,
     python_scalar,
+    refuse_keywords,
     shape_error,
     short,
     whole,
@@ -310,16 +311,20 @@ class Sorting(Base):
 
     __slots__ = ()
 
-    def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
+    def sort(self, dim: int = -1, descending: bool = False, **others: Never) -> tuple[Self, Self]:
         """Return the values along axis `dim` in order, and the positions they come from.
 
         Errors: AxisError if there is no such axis.
         """
+        if others:
+            refuse_keywords(Sorting.sort, others)
         index = self._positions_in_order("sort", dim, descending)
         return self.gather(dim, index), index
 
-    def argsort(self, dim: int = -1, descending: bool = False) -> Self:
+    def argsort(self, dim: int = -1, descending: bool = False, **others: Never) -> Self:
         """Return the positions that put axis `dim` in order, as `sort` does."""
+        if others:
+            refuse_keywords(Sorting.argsort, others)
         return self._positions_in_order("argsort", dim, descending)
 
     def topk(

@@ -446,8 +446,23 @@ def _unshared(result: UOp, memory: VersionedMemory | None) -> UOp:
     return reshaped(copied(under), result.shape)
 
 
+_NAMES_OF_NUMPY = {
+    "astype": "cast",
+    "copy": "clone",
+    "expand_dims": "unsqueeze",
+    "fill": "full_like",
+    "ravel": "flatten",
+    "swapaxes": "transpose",
+    "take": "gather",
+    "tobytes": "data",
+}
+"""What methods of arrays are called here, where the names are not alike."""
+
+
 @cache  # code that asks `getattr(x, "name", None)` asks often, and a comparison takes long
 def _near_names(name: str) -> list[str]:
+    if name in _NAMES_OF_NUMPY:
+        return [_NAMES_OF_NUMPY[name]]
     return get_close_matches(name, [known for known in dir(Tensor) if not known.startswith("_")])
 
 

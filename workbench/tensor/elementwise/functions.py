@@ -7,7 +7,7 @@ by element, besides the operators.
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Never, Self
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.functions.formulas import Formula as Function
@@ -17,7 +17,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.elementwise.division import truncated_remainder
-from workbench.tensor.operands.arguments import python_scalar, shape_error
+from workbench.tensor.operands.arguments import python_scalar, refuse_keywords, shape_error
 from workbench.tensor.operands.broadcast import cast_to, expanded, filled, wide_dtype
 
 # --------------------------------------------------------------------------------------------------
@@ -137,12 +137,16 @@ class Functions(Base):
         not_above = x if self.dtype.kind == "uint" else (x < 0).where(x.like(-1), rest)
         return self._with((x.like(0) < x).where(x.like(1), not_above))
 
-    def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
+    def clip(
+        self, min_: Operand | None = None, max_: Operand | None = None, **others: Never
+    ) -> Self:
         """Return self, clamped between `min_` and `max_`; one of them may be None.
 
         Dtypes: a Python int out of range of an integer type does not limit that side.
         Errors: ShapeError if both are None.
         """
+        if others:
+            refuse_keywords(Functions.clip, others)
         if min_ is None and max_ is None:
             raise shape_error("cannot clip", "neither min_ nor max_ is given", "clip(0, 1)")
         low, high = self._bound(min_), self._bound(max_)
@@ -181,8 +185,10 @@ class Functions(Base):
         """Return the least whole number that is not below self; integers stay."""
         return self._whole(ceiled)
 
-    def round(self) -> Self:
+    def round(self, **others: Never) -> Self:
         """Return the nearest whole number, of two the even one; integers stay."""
+        if others:
+            refuse_keywords(Functions.round, others)
         return self._whole(rounded)
 
     def _function(self, op: Ops) -> Self:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Never, Self
 
 from workbench.base.dtypes import Const, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import axis_error, listed, shape_error, short, whole
+from workbench.tensor.operands.arguments import (
+    axis_error,
+    listed,
+    refuse_keywords,
+    shape_error,
+    short,
+    whole,
+)
 from workbench.tensor.operands.axes import (
     flat,
     is_minus_one,
@@ -153,8 +160,10 @@ class Movement(Base):
         axes = many_axes(flat((axis, *more)), self.ndim, "flip")
         return self._view(flipped(self.uop, axes))
 
-    def squeeze(self, dim: int | None = None) -> Self:
+    def squeeze(self, dim: int | None = None, **others: Never) -> Self:
         """Return the tensor without its axes of size 1, or without axis `dim` if its size is 1."""
+        if others:
+            refuse_keywords(Movement.squeeze, others)
         shape = self.shape
         if dim is None:
             return self.reshape(tuple(size for size in shape if size != 1))

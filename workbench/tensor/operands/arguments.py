@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from inspect import signature
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -54,6 +55,53 @@ def device_error(what: str, because: str, hint: str) -> DeviceError:
 def gradient_error(what: str, because: str, hint: str) -> GradientError:
     """Return the error for a gradient that does not exist, with the user's line."""
     return GradientError(what, because, hint, where())
+
+
+_SYNONYMS = {
+    "keepdims": ("keepdim",),
+    "axis": ("dim",),
+    "axes": ("axis", "dim"),
+    "dim": ("axis",),
+    "dims": ("axis", "dim"),
+    "ddof": ("correction",),
+    "min": ("min_",),
+    "max": ("max_",),
+    "a_min": ("min_",),
+    "a_max": ("max_",),
+}
+"""What arguments of numpy, PyTorch and tinygrad are called here."""
+
+
+def refuse_keywords(method: Callable[..., Any], named: Mapping[str, object]) -> NoReturn:
+    """Raise DTypeError, which is a TypeError, for arguments that a method does not have."""
+    own = [p.name for p in signature(method).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    raise keyword_error(method.__name__, next(iter(named.items())), own[1:])
+
+
+def keyword_error(name: str, argument: tuple[str, object], own: Sequence[str]) -> DTypeError:
+    """Return the error for an argument, a name and a value, that a method does not have. `own` are
+    the names of those that it has."""
+    key, value = argument
+    near = [each for each in _SYNONYMS.get(key, ()) if each in own]
+    near = near or get_close_matches(key, own, 1)
+    if near:
+        hint = f"{near[0]}={short(value)}"
+    elif key != "out" and key in _arguments_of_numpy(name):
+        hint = f"np.{name}(t, .., {key}={short(value)}), numpy's function of a Tensor"
+    else:
+        hint = f"t.{name}({', '.join(f'{each}=..' for each in own)})"
+    return dtype_error(
+        f"{name}() got an unexpected keyword argument {key!r}",
+        f"a Tensor's {name} takes {', '.join(own) or 'none'}",
+        hint,
+    )
+
+
+def _arguments_of_numpy(name: str) -> list[str]:
+    try:
+        return list(signature(getattr(np, name)).parameters)
+    except (AttributeError, TypeError, ValueError):
+        return []
 
 
 def where() -> str:

@@ -16,7 +16,14 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape, addressable
 from workbench.ir.opt.opt import Opt, OptKind
-from workbench.tensor.operands.arguments import axis_error, dtype_error, listed, shape_error, short
+from workbench.tensor.operands.arguments import (
+    axis_error,
+    dtype_error,
+    keyword_error,
+    listed,
+    shape_error,
+    short,
+)
 from workbench.tensor.operands.broadcast import cast_to, expanded
 
 # --------------------------------------------------------------------------------------------------
@@ -80,7 +87,7 @@ def with_named(
 ) -> tuple[Any, ...]:
     """Return `args`, or the argument named as one of `names`: `f(2, 3)` is `f(shape=(2, 3))`.
 
-    Errors: TypeError for another name, and for arguments of both kinds.
+    Errors: DTypeError for another name, TypeError for arguments of both kinds.
     """
     if not named:
         return args
@@ -88,7 +95,7 @@ def with_named(
     if name not in names or more or args:
         wrong = next((n for n in named if n not in names), None)
         if wrong is not None:
-            raise TypeError(f"{what}() got an unexpected keyword argument {wrong!r}")
+            raise keyword_error(what, (wrong, named[wrong]), names)
         raise TypeError(f"{what}() got several values for argument {names[0]!r}")
     return (named[name],)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Self, TypeVar
+from typing import Never, Self, TypeVar
 
 from workbench.base.dtypes import DType, dtypes, promote
 from workbench.ir.gradient.occurrences import Formula, independent, with_formula
@@ -16,7 +16,14 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import dtype_error, finite, flag, number, shape_error
+from workbench.tensor.operands.arguments import (
+    dtype_error,
+    finite,
+    flag,
+    number,
+    refuse_keywords,
+    shape_error,
+)
 from workbench.tensor.operands.axes import Axes, iota, many_axes, one_axis
 from workbench.tensor.operands.broadcast import expanded, wide_dtype
 from workbench.tensor.reductions.reduce import combined, exponential_total, reduced_shape
@@ -119,12 +126,16 @@ class Statistics(Base):
 
     __slots__ = ()
 
-    def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+    def var(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1, **others: Never
+    ) -> Self:
         """Return the variance over `axis`: the sum of squared distances from the mean, divided by
         count - `correction`; NaN or infinite if that is not above 0.
 
         Also known as: numpy var(ddof=correction).
         """
+        if others:
+            refuse_keywords(Statistics.var, others)
         return self._variance(axis, keepdim, correction, "var")
 
     def _variance(self, axis: Axes, keepdim: bool, correction: int, what: str) -> Self:
@@ -140,8 +151,12 @@ class Statistics(Base):
         value = with_formula(spread.uop, [values.uop], formula)
         return self._with(value).cast(self._fraction())
 
-    def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+    def std(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1, **others: Never
+    ) -> Self:
         """Return the standard deviation over `axis`: the square root of `var`."""
+        if others:
+            refuse_keywords(Statistics.std, others)
         return _root(self._variance(axis, keepdim, correction, "std"))
 
     def var_mean(
@@ -158,11 +173,13 @@ class Statistics(Base):
         spread = self._variance(axis, keepdim, correction, "std_mean")
         return _root(spread), self.mean(axis, keepdim)
 
-    def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+    def softmax(self, axis: int = -1, dtype: DType | str | None = None, **others: Never) -> Self:
         """Return e ** self divided by its sum along `axis`; with `dtype` self is cast before.
 
         The greatest value is subtracted first, so that nothing overflows.
         """
+        if others:
+            refuse_keywords(Statistics.softmax, others)
         value = self if dtype is None else self.cast(dtype)
         powers = value._below_greatest(axis, "softmax").exp()
         return (powers / powers.sum(axis, keepdim=True)).cast(value._fraction())
@@ -173,8 +190,12 @@ class Statistics(Base):
         value = self if self.dtype.kind == "int" else self.cast(self._fraction())
         return value.neg().softmax(axis, dtype)
 
-    def log_softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+    def log_softmax(
+        self, axis: int = -1, dtype: DType | str | None = None, **others: Never
+    ) -> Self:
         """Return the logarithm of `softmax`, without its loss of precision."""
+        if others:
+            refuse_keywords(Statistics.log_softmax, others)
         value = self if dtype is None else self.cast(dtype)
         shifted = value._below_greatest(axis, "log_softmax")
         total = shifted.exp().sum(axis, keepdim=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Never, Self
 
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.ir.functions.formulas import absolute
@@ -14,7 +14,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import flag, shape_error
+from workbench.tensor.operands.arguments import flag, refuse_keywords, shape_error
 from workbench.tensor.operands.axes import Axes, iota, many_axes, one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
@@ -29,7 +29,11 @@ class Reduce(Base):
     __slots__ = ()
 
     def sum(
-        self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
+        self,
+        axis: Axes = None,
+        keepdim: bool = False,
+        dtype: DType | str | None = None,
+        **others: Never,
     ) -> Self:
         """Return the sum over `axis`; 0 over no elements.
 
@@ -37,19 +41,29 @@ class Reduce(Base):
         in float32; with `dtype` the values are cast before (to float32 if it is a float below 32
         bits), and the result has it.
         """
+        if others:
+            refuse_keywords(Reduce.sum, others)
         return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
 
     def prod(
-        self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
+        self,
+        axis: Axes = None,
+        keepdim: bool = False,
+        dtype: DType | str | None = None,
+        **others: Never,
     ) -> Self:
         """Return the product over `axis`; 1 over no elements. Dtypes: as `sum`."""
+        if others:
+            refuse_keywords(Reduce.prod, others)
         return self._accumulate(Ops.MUL, axis, keepdim, dtype, 1)
 
-    def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    def mean(self, axis: Axes = None, keepdim: bool = False, **others: Never) -> Self:
         """Return the mean over `axis`; NaN over no elements.
 
         Dtypes: bool and integers give float32; integers below 64 bits are summed exactly.
         """
+        if others:
+            refuse_keywords(Reduce.mean, others)
         axes = many_axes(axis, self.ndim, "mean")
         count = math.prod(self.shape[a] for a in axes)
         kind = self.dtype if self.dtype.is_float else dtypes.default_float
@@ -58,43 +72,55 @@ class Reduce(Base):
         value = self if self.dtype.bits <= 32 and not self.dtype.is_float else self.cast(wide)
         return (value.sum(axis, keepdim).cast(wide) / count).cast(kind)
 
-    def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    def max(self, axis: Axes = None, keepdim: bool = False, **others: Never) -> Self:
         """Return the greatest value over `axis`; NaN if there is one.
 
         Errors: ShapeError for a result element over no elements.
         """
+        if others:
+            refuse_keywords(Reduce.max, others)
         op = Ops.ADD if self.dtype.is_bool else Ops.MAX
         return self._combine(op, axis, keepdim, "max")
 
-    def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    def min(self, axis: Axes = None, keepdim: bool = False, **others: Never) -> Self:
         """Return the least value over `axis`; NaN if there is one.
 
         Errors: ShapeError for a result element over no elements.
         """
+        if others:
+            refuse_keywords(Reduce.min, others)
         op = Ops.MUL if self.dtype.is_bool else Ops.MIN
         return self._combine(op, axis, keepdim, "min")
 
-    def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    def any(self, axis: Axes = None, keepdim: bool = False, **others: Never) -> Self:
         """Return whether any value over `axis` is true; False over no elements."""
+        if others:
+            refuse_keywords(Reduce.any, others)
         return self.cast(dtypes.bool)._combine(Ops.ADD, axis, keepdim, "any", False)
 
-    def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    def all(self, axis: Axes = None, keepdim: bool = False, **others: Never) -> Self:
         """Return whether all values over `axis` are true; True over no elements."""
+        if others:
+            refuse_keywords(Reduce.all, others)
         return self.cast(dtypes.bool)._combine(Ops.MUL, axis, keepdim, "all", True)
 
-    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+    def argmax(self, axis: int | None = None, keepdim: bool = False, **others: Never) -> Self:
         """Return the first position of the greatest value (of a NaN, if there is one), as int32
         (int64 if there are 2**31 positions or more).
 
         Shapes: None for `axis` means the position in row-major order.
         """
+        if others:
+            refuse_keywords(Reduce.argmax, others)
         return self._position_of("argmax", axis, keepdim)
 
-    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+    def argmin(self, axis: int | None = None, keepdim: bool = False, **others: Never) -> Self:
         """Return the first position of the least value, as `argmax` does.
 
         Shapes: None for `axis` means the position in row-major order.
         """
+        if others:
+            refuse_keywords(Reduce.argmin, others)
         return self._position_of("argmin", axis, keepdim)
 
     def _accumulate(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import NamedTuple, Never, Self
 
 from workbench.base.dtypes import Const, DType
 from workbench.ir.gradient.occurrences import Formula, with_formula
@@ -28,6 +28,7 @@ from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.elementwise.functions import added_exponentials
 from workbench.tensor.movement.movement import padded, reshaped, slab
+from workbench.tensor.operands.arguments import refuse_keywords
 from workbench.tensor.operands.axes import iota, one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
@@ -453,12 +454,16 @@ class Cumulative(Base):
 
     __slots__ = ()
 
-    def cumsum(self, axis: int = 0, dtype: DType | str | None = None) -> Self:
+    def cumsum(self, axis: int = 0, dtype: DType | str | None = None, **others: Never) -> Self:
         """Return at each place along `axis` the sum up to it. Dtypes: as `sum`."""
+        if others:
+            refuse_keywords(Cumulative.cumsum, others)
         return self._accumulated(Ops.ADD, axis, "cumsum", dtype)
 
-    def cumprod(self, axis: int, dtype: DType | str | None = None) -> Self:
+    def cumprod(self, axis: int, dtype: DType | str | None = None, **others: Never) -> Self:
         """Return at each place along `axis` the product up to it. Dtypes: as `prod`."""
+        if others:
+            refuse_keywords(Cumulative.cumprod, others)
         return self._accumulated(Ops.MUL, axis, "cumprod", dtype)
 
     def cummax(self, axis: int = 0) -> tuple[Self, Self]:
