@@ -1,5 +1,5 @@
-"""Libraries that tests compare with: torch, an independent oracle of the Tensor API, and onnx with
-ONNX Runtime, of models from files; and packages of networks.
+"""Libraries that tests compare with: torch, an independent oracle of the Tensor API, onnx with ONNX
+Runtime, of models from files, and tinygrad; and packages of networks.
 
 Where one is missing, what needs it is skipped; in CI, which installs them, that fails.
 """
@@ -46,9 +46,18 @@ def _torchvision() -> Any:
         return import_module("torchvision")
 
 
+def _tinygrad() -> Any:
+    """Return tinygrad on its device PYTHON, which needs no compiler."""
+    module = peer("tinygrad", "==0.14.*")
+    import_module("tinygrad.helpers").DEV.value = "PYTHON"
+    return module
+
+
 def __getattr__(name: str) -> Any:
     if name == "torch":
         return _torch()
     if name == "torchvision":
         return _torchvision()
+    if name == "tinygrad":
+        return _tinygrad()
     raise AttributeError(name)

@@ -13,8 +13,9 @@ from workbench.models.model import Model, ModelSource
 
 
 def load_model(source: object, *examples: object) -> Model:
-    """Return a source as a Model: a torch.nn.Module, a program of torch.export, or an ONNX model
-    (the path of a file that ends in .onnx, its bytes, or an onnx.ModelProto).
+    """Return a source as a Model: a torch.nn.Module, a program of torch.export, an ONNX model (the
+    path of a file that ends in .onnx, its bytes, or an onnx.ModelProto), or a tinygrad Tensor,
+    whose Model computes its expression and has no inputs.
 
     `examples` are inputs for which its graph is read at once; without them it is read at the first
     call.
@@ -26,8 +27,8 @@ def load_model(source: object, *examples: object) -> Model:
     if opener is None:
         what = f"cannot read {kind_of(source)} as a model"
         because = (
-            "it must be a torch.nn.Module, what torch.export.export returned, or the path of a "
-            "file that ends in .onnx"
+            "it must be a torch.nn.Module, what torch.export.export returned, the path of a file "
+            "that ends in .onnx, or a tinygrad Tensor"
         )
         hint = "load_model(module, x)"
         if not is_installed("torch"):
@@ -59,6 +60,10 @@ def _opener(value: object) -> Callable[[Any], ModelSource] | None:
         from workbench.models.torch.exported import TorchSource
 
         return TorchSource
+    if _is_of_tinygrad(value):
+        from workbench.models.tinygrad.source import TinygradSource
+
+        return TinygradSource
     if _is_of_onnx(value):
         from workbench.models.onnx.source import OnnxSource
 
@@ -71,6 +76,11 @@ def _is_of_torch(value: object, torch: Any) -> bool:
     if isinstance(value, torch.nn.Module):
         return True
     return export is not None and isinstance(value, export.ExportedProgram)
+
+
+def _is_of_tinygrad(value: object) -> bool:
+    kind = getattr(sys.modules.get("tinygrad"), "Tensor", None)
+    return kind is not None and isinstance(value, kind)
 
 
 def _is_of_onnx(value: object) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 
 from workbench.base.context import Context
 from workbench.base.errors import ModelError, WorkbenchError, kind_of
+from workbench.models.door import is_source
 from workbench.models.numpy_array import NumpyTensor, as_array
 from workbench.models.torch.values import from_torch
 from workbench.tensor.jit.tinyjit import TinyJit
@@ -169,6 +170,8 @@ def _refused(name: str, value: Any, whole: Any) -> ModelError:
     elif isinstance(whole, tuple | list | dict):
         what += " without a Tensor"
     hint = "return a Tensor, or a tuple, a list or a dict with Tensors"
+    if is_source(value):
+        hint = f"explore({name if name.isidentifier() else 'f'}(x)), of what it returns"
     if isinstance(value, np.ndarray | np.generic):
         hint = "numpy computed it from arrays alone: make what it is of an argument of the function"
     return ModelError(what, "what is explored is the expression of a Tensor", hint)

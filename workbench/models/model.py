@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from workbench.base.dtypes import DType
@@ -36,11 +37,12 @@ class OperatorUse:
 
 
 class ModelResults(NamedTuple):
-    """What a run of a graph makes: its `outputs`, and the values that it writes to the model's
-    state, by name (running means in training)."""
+    """What a run of a graph makes: its `outputs`, the values that it writes to the model's state,
+    by name (running means in training), and other values that the user has names for (`named`)."""
 
     outputs: tuple[Tensor, ...]
     written: Mapping[str, Tensor]
+    named: Mapping[str, Tensor] = MappingProxyType({})
 
 
 class TracedModel(NamedTuple):

@@ -20,6 +20,7 @@ from os import PathLike
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError, cut, kind_of
 from workbench.base.terminal import Bundle, Printed, register
+from workbench.base.variables import variables
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import answers, require_times
@@ -34,7 +35,6 @@ from workbench.viz.exploration.tables import Variant
 from workbench.viz.model.differences import Row, Section, kernel_sections
 from workbench.viz.model.node_pairs import node_pairs
 from workbench.viz.model.words import error_text, opts_words, plural
-from workbench.viz.names import variables
 from workbench.viz.plan_differences import plan_sections
 from workbench.viz.still import cards
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.viz.names import DEEPEST, variables
+from workbench.base.variables import DEEPEST, variables
 
 
 class Item:

@@ -9,12 +9,13 @@ import numpy as np
 
 from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, kind_of
+from workbench.models.memory import on_memory
 from workbench.models.model import BoundInputs, Port
 from workbench.models.onnx.file import Declared, read
 from workbench.models.onnx.folding import MOST_ELEMENTS, Needs
 from workbench.models.onnx.graph import OnnxGraph
 from workbench.models.onnx.table import load_rows
-from workbench.models.onnx.values import Array, dtype_of, on_memory
+from workbench.models.onnx.values import Array, dtype_of
 from workbench.tensor.tensor import Tensor
 
 

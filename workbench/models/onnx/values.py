@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.errors import DeviceError, DTypeError, ModelError
+from workbench.base.errors import DTypeError, ModelError
 from workbench.tensor.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -96,11 +96,3 @@ def tensor_of(array: Array) -> Tensor:
         return Tensor(array)
     dtype = Tensor(array.reshape(1)[:0]).dtype
     return Tensor.const(array.astype(np.float64).item() if dtype.is_float else array.item(), dtype)
-
-
-def on_memory(array: Array) -> Tensor:
-    """Return a tensor on the memory of an array, or on a copy where that cannot be shared."""
-    try:
-        return Tensor.from_numpy(array, share=True)
-    except DeviceError:
-        return Tensor(array)

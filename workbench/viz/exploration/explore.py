@@ -15,6 +15,7 @@ from workbench.base.garbage import fewer_collections
 from workbench.base.source import calls, line_of
 from workbench.base.target import Target
 from workbench.base.terminal import register
+from workbench.base.variables import variables
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
 from workbench.models.door import is_function, is_source, load_model
@@ -28,7 +29,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import check_kernel, question_of
 from workbench.viz.files.load import opened
 from workbench.viz.model.lines import Viewer
-from workbench.viz.names import Names, module_paths, names_of, variables
+from workbench.viz.names import Names, module_paths, names_of
 from workbench.viz.page.document import modes
 from workbench.viz.page.panel import pane_of, panes
 from workbench.viz.pane import Pane
@@ -45,9 +46,10 @@ def explore(
 ) -> Exploration:
     """Return the Exploration of tensors: the kernels that would compute them, and why. Or that of
     a `source` from outside with its inputs, `explore(module, x)`: of the kernels of a
-    torch.nn.Module, an exported program, an ONNX model, or a Model that `load_model` returned; or
-    of a Python function over arrays, `explore(f, a, b)`, which runs once over Tensors of them. To
-    its code arrays of numpy have numpy's meaning (`x.std()`, `x.size`), and Tensors have their own.
+    torch.nn.Module, an exported program, an ONNX model, a tinygrad Tensor (`explore(t, *more)`), or
+    a Model that `load_model` returned; or of a Python function over arrays, `explore(f, a, b)`,
+    which runs once over Tensors of them. To its code arrays of numpy have numpy's meaning
+    (`x.std()`, `x.size`), and Tensors have their own.
 
     It computes nothing. As the last line of a notebook cell it is the workbench. `show` names one
     pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory", "gpu",
@@ -137,7 +139,10 @@ def _expressions(source: tuple[Any, ...]) -> _Explored:
     graph, tensors, traced, constant = model.traced(source[1:], {})
     inputs = zip([port.name for port in graph.inputs], tensors, strict=True)
     outputs = zip([port.name for port in graph.outputs], traced.outputs, strict=True)
-    named = [*model.state_dict().items(), *outputs, *traced.written.items()]
+    named = [
+        *(*model.state_dict().items(), *outputs),
+        *(*traced.written.items(), *traced.named.items()),
+    ]
     return _Explored((*traced.outputs, *traced.written.values()), [*inputs], named, constant)
 
 

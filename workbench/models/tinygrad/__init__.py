@@ -1,0 +1,1 @@
+"""tinygrad: graphs of lazy tensors, computed by functions over Tensors."""
