@@ -12,6 +12,8 @@ import pytest
 from tests.models.torch.test_modules import ROWS as MODULES
 from tests.peers import torch
 from tests.support import LONG
+from workbench.execution.realize import realize
+from workbench.tensor import tensor
 
 T = torch.nn
 
@@ -82,6 +84,20 @@ def test_steps_of_training_are_those_of_pytorch(
             optimiser.step()
     for one, other in zip(module.state_dict().values(), theirs.state_dict().values(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_the_results_of_a_first_call_are_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one, each gradient would schedule again what it shares with the others."""
+    schedules = []
+
+    def counted(*arguments: Any) -> Any:
+        schedules.append(arguments)
+        return realize(*arguments)
+
+    monkeypatch.setattr(tensor, "realize", counted)
+    module = T.Sequential(*[layer for _ in range(6) for layer in (T.Linear(4, 4), T.Tanh())])
+    compiled(module)(torch.randn(3, 4)).sum().backward()
+    assert len(schedules) == 2  # forward and backward
 
 
 def test_an_operator_without_a_row_runs_in_pytorch_and_is_named(

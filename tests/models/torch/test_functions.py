@@ -46,6 +46,12 @@ def dropped(x: Any) -> Any:
     return x * mask / (2 / 3)
 
 
+def without_gradients(x: Any) -> Any:
+    with torch.no_grad():
+        y = x.sin()
+    return x * x.detach().exp() * y
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "views": (lambda x: x.view(4, 3).t().unsqueeze(1).expand(3, 2, 4)[..., ::2], ((3, 4),)),
     "in place": (written_in_place, ((3, 4),)),
@@ -108,6 +114,12 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "cast": (lambda x: (x * 10).int().float() + x.bfloat16().float(), ((3, 4),)),
     "remainders": (lambda x, y: x % y.abs().add(1) + torch.fmod(x, 0.7), ((3, 4), (3, 4))),
     "repeat": (lambda x: x.repeat(2, 1).repeat_interleave(2, 1), ((3, 4),)),
+    "no gradients": (without_gradients, ((3, 4),)),
+    "expm1 at 0": (lambda x: x.relu().expm1() + x.relu().log1p() + F.selu(x.relu()), ((3, 4),)),
+    "padded rows": (
+        lambda w: F.embedding(torch.tensor([1, 2, 2, 0]), w, 2, scale_grad_by_freq=True),
+        ((3, 4),),
+    ),
     "outer": (lambda x, y: torch.outer(x, y).tanh() @ y, ((3,), (4,))),
 }
 
@@ -129,7 +141,9 @@ def gradients(values: Any, inputs: list[Any], seeds: list[Any]) -> list[Any]:
     return list(torch.autograd.grad(outputs, inputs, weights, allow_unused=True))
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS][:: 1 if LONG else 14])
+@pytest.mark.parametrize(
+    "name", [*FUNCTIONS][:: 1 if LONG else 14] + ["no gradients", "padded rows"] * (not LONG)
+)
 def test_a_function_gives_what_pytorch_gives(name: str) -> None:
     """Through torch.compile with gradients, and through load_model with ours."""
     torch._dynamo.reset()

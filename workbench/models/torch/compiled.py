@@ -10,8 +10,9 @@ nodes as possible, each captured and replayed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from workbench.base.errors import JitError, WorkbenchError
@@ -44,6 +45,7 @@ def _compiled(module: Any, inputs: Sequence[Any]) -> Any:
     return boxed(CompiledGraph(module))
 
 
+@cache
 def _decompositions() -> dict[Any, Any]:
     """Return PyTorch's decompositions into core operators, without those that draw numbers in
     another order than the operator."""
@@ -122,6 +124,15 @@ class GraphValues:
             self._theirs[name] = _changed(self._ours[name], _from_ours)
         return self._theirs[name]
 
+    def compute(self, names: Iterable[str]) -> None:
+        """Compute tensors in one schedule: one by one, each would compute again what it shares with
+        the others."""
+        values = [self._ours[name] for name in names if name in self._ours]
+        parts = [part for v in values for part in (v if isinstance(v, tuple) else (v,))]
+        tensors = [part for part in parts if isinstance(part, Tensor)]
+        if tensors:
+            tensors[0].realize(*tensors[1:])
+
 
 class GraphPlan:
     """A graph for arguments of certain shapes: the steps that compute it, once they are known."""
@@ -149,6 +160,7 @@ class GraphPlan:
         with torch.no_grad():
             if self._steps is None:
                 self._run_nodes(values)
+                values.compute(self._returned)
                 if not self._depends_on_values:
                     self._steps = list(self._grouped())
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ class TorchSource:
                 except Exception as error:
                     what = f"torch.export cannot export {self.name}"
                     raise ModelError(what, str(error)) from error
+            _detach_without_gradients(program.graph)
             program = program.run_decompositions(_decompositions())
         self._take(program.constants)
         graph = ExportedGraph(program, self.state)
@@ -129,12 +131,34 @@ def _example(leaf: Any) -> Any:
     return torch.zeros(leaf.shape, dtype=torch_dtype(leaf.dtype))
 
 
+def _detach_without_gradients(graph: Any) -> None:
+    """Detach the results of `torch.no_grad` blocks, which decompositions put in line."""
+    import torch
+
+    for node in list(graph.nodes):
+        if node.target is torch.ops.higher_order.wrap_with_set_grad_enabled and not node.args[0]:
+            for result in list(node.users):
+                with graph.inserting_after(result):
+                    detached = graph.call_function(torch.ops.aten.detach.default, (result,))
+                detached.meta = dict(result.meta)
+                result.replace_all_uses_with(detached, lambda user, own=detached: user is not own)
+
+
 def _decompositions() -> Any:
     """Return PyTorch's decompositions into core operators, without those of operators that the
-    table has as they are: attention stays one."""
+    table has as they are: attention stays one, and a gradient ends where it is detached."""
+    import torch
+
+    aten, table = torch.ops.aten, dict(_core_decompositions())
+    for kept in (aten.scaled_dot_product_attention.default, aten.detach.default):
+        table.pop(kept, None)
+    return table
+
+
+@cache
+def _core_decompositions() -> dict[Any, Any]:
+    """Return PyTorch's table, which takes half a second to make."""
     import torch
 
     table: Any = torch.export.default_decompositions()
-    for kept in (torch.ops.aten.scaled_dot_product_attention.default,):
-        table.pop(kept, None)
-    return table
+    return dict(table.items())

@@ -23,15 +23,17 @@ def is_negative(x: T) -> T:
 def expm1(x: T) -> T:
     """Return e ** x - 1. Source: W. Kahan's formula, right also where e ** x is close to 1."""
     u = x.exp()
-    near = (u - 1) * (x / u.log())  # in this order no product overflows
     far = (u - 1).eq(-1) | u.isinf()
+    inner = (far | u.eq(1)).where(like(x, 2.0), u)  # elsewhere its gradient would be NaN
+    near = (inner - 1) * (x / inner.log())  # in this order no product overflows
     return u.eq(1).where(x, far.where(u - 1, near))
 
 
 def log1p(x: T) -> T:
     """Return log(1 + x). Source: W. Kahan's formula, right also where x is small."""
     u = x + 1
-    near = u.log() * (x / (u - 1))  # in this order no product overflows
+    inner = (u.eq(1) | u.isinf()).where(like(x, 2.0), u)  # elsewhere its gradient would be NaN
+    near = inner.log() * (x / (inner - 1))  # in this order no product overflows
     return u.eq(1).where(x, u.isinf().where(u.log(), near))
 
 

@@ -274,7 +274,12 @@ def to_copy(x: Tensor, *, dtype: DType | None = None, **_: object) -> Tensor:
     return x if dtype is None else x.cast(dtype)
 
 
-@row("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "_assert_tensor_metadata")
+@row("detach")
+def detach(x: Tensor) -> Tensor:
+    return x.detach()
+
+
+@row("clone", "alias", "lift_fresh_copy", "contiguous", "_assert_tensor_metadata")
 def same(x: Tensor, *_: object, **__: object) -> Tensor:
     return x
 

@@ -11,8 +11,25 @@ from workbench.tensor.tensor import Tensor
 
 
 @row("embedding")
-def embedding(weight: Tensor, indices: Tensor, *_: object, **__: object) -> Tensor:
-    return weight[indices]
+def embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of a table; the options change their gradients alone."""
+    rows = weight[indices]
+    if padding_idx >= 0:
+        rows = indices.eq(padding_idx).unsqueeze(-1).where(rows.detach(), rows)
+    if scale_grad_by_freq:
+        flat = indices.flatten()
+        ones = Tensor.ones(flat.numel(), dtype=weight.dtype)
+        counts = Tensor.zeros(weight.shape[0], dtype=weight.dtype)
+        share = counts.scatter_reduce(0, flat, ones, "sum")[indices].unsqueeze(-1).reciprocal()
+        scaled = rows.detach() + (rows - rows.detach()) * share
+        rows = rows.isfinite().where(scaled, rows)
+    return rows
 
 
 @row("index_select")
