@@ -60,7 +60,7 @@ def _opener(value: object) -> Callable[[Any], ModelSource] | None:
         from workbench.models.torch.exported import TorchSource
 
         return TorchSource
-    if _is_of_tinygrad(value):
+    if is_tinygrads(value):
         from workbench.models.tinygrad.source import TinygradSource
 
         return TinygradSource
@@ -78,7 +78,8 @@ def _is_of_torch(value: object, torch: Any) -> bool:
     return export is not None and isinstance(value, export.ExportedProgram)
 
 
-def _is_of_tinygrad(value: object) -> bool:
+def is_tinygrads(value: object) -> bool:
+    """Whether a value is a tinygrad Tensor."""
     kind = getattr(sys.modules.get("tinygrad"), "Tensor", None)
     return kind is not None and isinstance(value, kind)
 

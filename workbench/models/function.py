@@ -171,7 +171,7 @@ def _refused(name: str, value: Any, whole: Any) -> ModelError:
         what += " without a Tensor"
     hint = "return a Tensor, or a tuple, a list or a dict with Tensors"
     if is_source(value):
-        hint = f"explore({name if name.isidentifier() else 'f'}(x)), of what it returns"
+        hint = "explore(y), where y is what it returned"
     if isinstance(value, np.ndarray | np.generic):
         hint = "numpy computed it from arrays alone: make what it is of an argument of the function"
     return ModelError(what, "what is explored is the expression of a Tensor", hint)

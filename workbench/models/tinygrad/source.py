@@ -30,6 +30,8 @@ class TinygradSource:
         for name, tensor in variables(type(source)):
             self._names.setdefault(name, tensor.uop)
         self._memory: dict[Any, Tensor] = {}
+        self._copied: set[Any] = set()
+        self._state_names: dict[Any, str] = {}
         self.state: dict[str, Tensor] = {}
         self._take([self._node])
 
@@ -66,6 +68,10 @@ class TinygradSource:
         names = {base_of(node): name for name, node in reversed(self._names.items())}
         for node, is_written in buffers_below(nodes).items():
             buffer = computed_buffer(node)
-            if buffer is not None and node not in self._memory:
-                name = names.get(node, f"buffer{len(self.state)}")
-                self._memory[node] = self.state[name] = memory_of(buffer, copied=is_written)
+            is_entered = node in (self._copied if is_written else self._memory)
+            if buffer is None or is_entered:
+                continue
+            name = self._state_names.setdefault(node, names.get(node, f"buffer{len(self.state)}"))
+            self._memory[node] = self.state[name] = memory_of(buffer, copied=is_written)
+            if is_written:
+                self._copied.add(node)

@@ -18,7 +18,7 @@ from workbench.base.terminal import register
 from workbench.base.variables import variables
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
-from workbench.models.door import is_function, is_source, load_model
+from workbench.models.door import is_function, is_source, is_tinygrads, load_model
 from workbench.models.function import results_of
 from workbench.models.model import Model
 from workbench.tensor.jit.tinyjit import TinyJit
@@ -197,7 +197,7 @@ def _hint_for(value: object) -> str:
         return "explore(y) of the tensor; a kernel has .compile(), .time(), .check()"
     if isinstance(value, (list, tuple, dict)) and value:
         items = value.values() if isinstance(value, dict) else value
-        if all(isinstance(v, Tensor) for v in items):
+        if all(isinstance(v, Tensor) or is_tinygrads(v) for v in items):
             return f"explore(*tensors{'.values()' if isinstance(value, dict) else ''})"
     if isinstance(value, Iterator):
         return "explore(*tensors), where it yields Tensors"
@@ -213,7 +213,10 @@ def _hint_for(value: object) -> str:
         return "what an instance of it returns: explore(C()(x)), where x is a Tensor"
     if callable(value) and not isinstance(value, type):
         return "explore(f, x), where the function comes first, or what it returns: explore(f(x))"
-    return "an expression of Tensors, such as explore(Tensor(x) + 1)"
+    return (
+        "an expression of Tensors, such as explore(Tensor(x) + 1), a tinygrad Tensor, or a module,"
+        " an ONNX file or a function before its inputs"
+    )
 
 
 def _is_of_torch(value: object) -> bool:
