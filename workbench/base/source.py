@@ -152,7 +152,7 @@ def _code_at(file: str, line: int, function: str) -> CodeType:
     return code.replace(co_qualname=function)
 
 
-_NO_CODE = compile("0", "", "exec")
+_NO_CODE = (lambda: None).__code__  # its first instruction is on its first line
 
 
 def derivations_below(roots: Iterable[Derivation]) -> Iterator[Derivation]:

@@ -211,9 +211,12 @@ def test_modules_give_what_pytorch_gives_with_gradients(name: str) -> None:
     for make, inputs in MODULES[name]:
         module = make()
         theirs = copy.deepcopy(module)
-        arguments = [x.requires_grad_(x.is_floating_point()) for x in inputs()]
-        copies = [x.detach().clone().requires_grad_(x.requires_grad) for x in arguments]
-        ours, wanted = compiled(module)(*arguments), theirs(*copies)
+        given = inputs()
+        arguments, copies = (
+            [x.clone().requires_grad_(x.is_floating_point()) for x in given] for _ in range(2)
+        )
+        of_ours, of_theirs = ([x.clone() for x in each] for each in (arguments, copies))
+        ours, wanted = compiled(module)(*of_ours), theirs(*of_theirs)  # some write to theirs
         for one, other in zip(leaves(ours), leaves(wanted), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
         seeds = [other.detach() for other in leaves(wanted)]
@@ -221,8 +224,8 @@ def test_modules_give_what_pytorch_gives_with_gradients(name: str) -> None:
             pairs = [p for p in zip(leaves(values), seeds, strict=True) if p[0].requires_grad]
             if pairs:
                 torch.autograd.backward(*map(list, zip(*pairs, strict=True)))
-        of_ours = [*arguments, *module.parameters()]
-        for one, other in zip(of_ours, [*copies, *theirs.parameters()], strict=True):
+        named = [*arguments, *module.parameters()]
+        for one, other in zip(named, [*copies, *theirs.parameters()], strict=True):
             assert (one.grad is None) == (other.grad is None)
             if one.grad is not None:
                 torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-4)

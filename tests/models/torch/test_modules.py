@@ -286,3 +286,18 @@ def test_a_module_of_a_class_of_ones_own_is_explored_by_module() -> None:
 
     kernels = explore(Net(), torch.ones(2, 4)).kernels
     assert [kernel.modules[0].path for kernel in kernels] == ["first"]
+
+
+def test_a_kernel_has_the_line_of_forward_that_calls_its_operator() -> None:
+    class Net(T.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = T.Linear(4, 3)
+
+        def forward(self, x: Any) -> Any:
+            y = x * 2
+            return self.first(y)
+
+    (kernel,) = explore(T.Sequential(Net()), torch.ones(2, 4)).kernels
+    assert kernel.line is not None and kernel.line.text == "return self.first(y)"
+    assert kernel.modules[0] == ("0.first", "addmm")
