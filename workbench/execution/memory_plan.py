@@ -518,6 +518,7 @@ def without_detach(roots: Sequence[UOp]) -> list[UOp]:
     """Return graphs without DETACH, which only stops gradients, and computes nothing."""
     is_watched = observer() is not None
     simple: dict[UOp, UOp] = {}
+    changed: set[UOp] = set()  # most nodes stay
     top = UOp.sink(*roots)  # it may also be a node of these graphs
     graph = top.toposort(lambda n: is_watched or n is top or n not in _plain)
     for node in graph:
@@ -525,8 +526,12 @@ def without_detach(roots: Sequence[UOp]) -> list[UOp]:
             simple[node] = _plain[node]
         elif node.op is Ops.DETACH:
             simple[node] = simple[node.src[0]]
+        elif changed.isdisjoint(node.src):
+            simple[node] = node
+            continue
         else:
             simple[node] = node.rebuild(tuple([simple[s] for s in node.src]))
+        changed.add(node)
     replaced(simple)
     for root in roots:
         if simple[root] is not root:

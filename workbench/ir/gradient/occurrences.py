@@ -99,12 +99,18 @@ def merged(nodes: Sequence[UOp], separate: Collection[UOp]) -> dict[UOp, UOp]:
     """Return, for each node under `nodes`, that node rebuilt without aliases and Twins; those in
     `separate` stay."""
     images: dict[UOp, UOp] = {}
+    changed: set[UOp] = set()  # most nodes stay
     with derived_from():
         for node in UOp.sink(*nodes).toposort():
-            if node not in separate and (is_alias(node) or isinstance(node.arg, Twins)):
+            is_merged = is_alias(node) or isinstance(node.arg, Twins)
+            if is_merged and node not in separate:
                 images[node] = images[node.src[0]]
+                changed.add(node)
+            elif changed.isdisjoint(node.src):
+                images[node] = node
             else:
                 images[node] = node.rebuild(tuple([images[s] for s in node.src]))
+                changed.add(node)
     replaced(images)
     return images
 
