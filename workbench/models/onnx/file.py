@@ -22,9 +22,9 @@ from workbench.models.onnx.wire import has_more_fields
 
 INT32_MAX = (1 << 31) - 1
 
-MOST_FIELDS = 4_000_000
-"""The maximal number of fields of a file, counted before it is parsed: those of 100,000 nodes with
-attributes are 3 million."""
+MOST_FIELDS = 2_000_000
+"""The maximal number of fields of a file, counted before it is parsed: 100,000 nodes that have no
+attributes are a million of them."""
 MOST_NODES = 100_000
 """The maximal number of nodes of a file; those of large language models have some 10,000."""
 MOST_PARTS = 1_000_000
