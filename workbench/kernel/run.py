@@ -217,6 +217,20 @@ class Run:
             for slot, b in enumerate(item.buffers)
         ]
 
+    def launches(self, device: str) -> list[Callable[[], None]]:
+        """Return the launches of all kernels on `device` in their order, in the memory of this run,
+        after one run."""
+        device = Device.runner(device)
+        memory = self.upto(len(self.items), device)
+        bound = []
+        for item in self.items:
+            if item.kernel is not None:
+                buffers = [self._buffer(b, device, memory, fill=True) for b in item.buffers]
+                with without(self.rules_off):
+                    program = build(self.tuner(item.kernel, device), device).program
+                bound.append(program.bind(buffers))
+        return bound
+
 
 def unwritten(device: str, dtype: DType, size: int) -> Buffer:
     """Return a Buffer for a kernel to write, full of wrong values: in used memory, an element that

@@ -54,9 +54,17 @@ def is_function(value: object) -> bool:
     return str(module).partition(".")[0] != "torch"
 
 
-def _opener(value: object) -> Callable[[Any], ModelSource] | None:
+def framework_of(value: object) -> str:
+    """Return "torch" or "onnx" for a model of that framework; "" for any other value."""
     torch: Any = sys.modules.get("torch")
     if torch is not None and _is_of_torch(value, torch):
+        return "torch"
+    return "onnx" if _is_of_onnx(value) else ""
+
+
+def _opener(value: object) -> Callable[[Any], ModelSource] | None:
+    framework = framework_of(value)
+    if framework == "torch":
         from workbench.models.torch.exported import TorchSource
 
         return TorchSource
@@ -64,7 +72,7 @@ def _opener(value: object) -> Callable[[Any], ModelSource] | None:
         from workbench.models.tinygrad.source import TinygradSource
 
         return TinygradSource
-    if _is_of_onnx(value):
+    if framework == "onnx":
         from workbench.models.onnx.source import OnnxSource
 
         return OnnxSource

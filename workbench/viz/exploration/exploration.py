@@ -22,6 +22,7 @@ from workbench.base.terminal import Displayed
 from workbench.base.typed import typed
 from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices
 from workbench.kernel.kernel import Kernel
+from workbench.models.baselines import framework_run
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.display import Display
 from workbench.viz.exploration.planned import Expression, planned
@@ -307,14 +308,25 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
             ask, self.on, self.expression,
         )  # fmt: skip
 
-    def baseline(self, name: str, run: Callable[..., object], *inputs: object) -> Exploration:
+    def baseline(self, name: str, run: Any, *inputs: object) -> Exploration:
         """Add a row to compare with: `run(*inputs)` is timed in this process, in turns with the
         pinned variant. Return the exploration itself.
 
-        Errors: WorkbenchError for a name that is not a text, and a `run` that cannot be called.
+        A model runs in its framework, on the inputs that were explored if none are given: a
+        torch.nn.Module or an exported program without gradients, and compiled if it is called
+        "torch.compile"; an ONNX model in ONNX Runtime. It is timed in turns with all kernels, too,
+        and by module or node where the framework tells.
+
+            ex = explore(module, x)
+            ex.baseline("torch eager", module).baseline("torch.compile", module)
+
+        Errors: WorkbenchError for a name that is not a text, and a `run` that cannot be called;
+        ModelError for inputs of other shapes, and where the framework is missing.
         """
+        explored = [(key, Tensor._on(node, None)) for key, node in self.viewer.inputs]
+        model = framework_run(name, run, inputs, explored)
         timed = partial(run, *inputs) if inputs and callable(run) else run
-        self.page.baseline(self, name, timed)
+        self.page.baseline(self, name, timed if model is None else model)
         return self
 
     def select(self, *unnamed: Any, **view: Any) -> None:

@@ -1133,12 +1133,25 @@ export interface KernelRow {
 }
 
 /**
+ * The time of a run in a module, without those that it calls. Units: seconds.
+ */
+export interface ModuleTime {
+  path: string;
+  seconds: number;
+}
+
+/**
  * A function to compare with: its timing, or its `error`; both are null before it is timed.
+ * `about` says how it runs, and `modules` are those of a model. `is_ours`: it is the run of
+ * all kernels with the default opts.
  */
 export interface BaselineRow {
   name: string;
   timing: TimingRow | null;
   error: string | null;
+  about?: string;
+  modules?: Array<ModuleTime>;
+  is_ours?: boolean;
 }
 
 /**

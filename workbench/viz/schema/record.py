@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from workbench.base.typed import Count
+from workbench.base.typed import Amount, Count
 from workbench.ir.text.phrases import OwnLine
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, VariantRow
@@ -411,12 +411,24 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     draws_numbers: bool = False
 
 
+class ModuleTime(Struct, forbid_unknown_fields=True):
+    """The time of a run in a module, without those that it calls. Units: seconds."""
+
+    path: str
+    seconds: Amount
+
+
 class BaselineRow(Struct, forbid_unknown_fields=True):
-    """A function to compare with: its timing, or its `error`; both are null before it is timed."""
+    """A function to compare with: its timing, or its `error`; both are null before it is timed.
+    `about` says how it runs, and `modules` are those of a model. `is_ours`: it is the run of all
+    kernels with the default opts."""
 
     name: str
     timing: TimingRow | None
     error: str | None
+    about: str = ""
+    modules: list[ModuleTime] = []
+    is_ours: bool = False
 
 
 class PanelSection(Struct, forbid_unknown_fields=True):

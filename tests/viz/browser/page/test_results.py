@@ -344,6 +344,27 @@ def test_a_baseline_of_several_kernels_is_compared_with_none(
         assert "torch" not in page.inner_text(".wb-speed")
 
 
+def test_a_model_of_a_framework_is_compared_with_the_run_of_all_kernels(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """And with the selected kernel by the modules that this computes."""
+    page_record = json.loads(json.dumps(record))
+    page_record["kernels"][0]["modules"] = ["layer1.conv: conv2d"]
+    modules = [{"path": "layer1.conv", "seconds": 2e-4}, {"path": "layer1", "seconds": 9e-4}]
+    theirs = {
+        "name": "torch eager", "timing": timing(1e-3, 0.01), "error": None,
+        "about": "PyTorch 2, 4 threads", "modules": modules,
+    }  # fmt: skip
+    own = {"name": "all 3 kernels", "timing": timing(5e-4, 0.01), "error": None, "is_ours": True}
+    page_record["baselines"] = [theirs, own]
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        rows = [" ".join(text.split()) for text in page.locator(".wb-baseline").all_inner_texts()]
+        assert rows[0] == "torch eager 1.00 ms ± 1.0% 0.50x"
+        assert rows[1].startswith("all 3 kernels 500 µs ± 1.0% all ")
+        line = page.inner_text(".wb-baseline + .wb-quiet")
+        assert line == "200 µs in layer1.conv; PyTorch 2, 4 threads"
+
+
 def test_every_time_has_its_spread_with_cold_caches_too(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -21,8 +22,10 @@ from tests.viz.session.support import (
 )
 from tests.viz.support import array, matmul, softmax
 from workbench import Tensor
+from workbench.base.source import ModuleCall
 from workbench.measure.timing import Samples
 from workbench.viz import explore
+from workbench.viz.exploration.tables import KernelTuple
 from workbench.viz.schema.variant import TimingRow
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
@@ -323,3 +326,33 @@ def test_another_device_is_timed_by_itself(monkeypatch: pytest.MonkeyPatch) -> N
         assert {v["timing"]["device"] for v in rows} == {"C"}
         runs = {t["run"] for v in rows for t in [v["timing"], *v["elsewhere"]]}
         assert len(runs) == 1, "all of one run"
+
+
+class Framework:
+    """A run of a model's framework whose modules take times that are known."""
+
+    about, limit_s = "Framework 1, 2 threads", 5.0
+
+    def __call__(self) -> None:
+        """Compute nothing."""
+
+    def module_times(self) -> dict[str, float]:
+        return {"": 1.0, "layer": 0.25, "other": 0.5}
+
+
+def test_a_model_of_a_framework_stands_beside_the_run_of_all_kernels() -> None:
+    ex = explore(array(8, 8).exp().contiguous().sum(axis=1)).baseline("mine", Framework())
+    kernels = tuple(replace(k, modules=(ModuleCall("layer", "sum"),)) for k in ex.kernels)
+    ex = replace(ex, kernels=KernelTuple(kernels, ex.display))
+    with session_of(ex) as session:
+        ex.display.session = session
+        done(session, "baseline")
+        mine, ours = plain(session.record)["baselines"]
+        assert mine["about"] == Framework.about and mine["timing"] and mine["error"] is None
+        assert [m["path"] for m in mine["modules"]] == ["layer", "other"]
+        assert ours["name"] == "all 2 kernels here" and ours["is_ours"]
+        assert ours["timing"]["run"] == mine["timing"]["run"], "in turns"
+        text = str(ex.results)
+        assert "mine (Framework 1, 2 threads): " in text and "250 ms in layer, as kernel 2" in text
+        done(session, "baseline")
+        assert len(plain(session.record)["baselines"]) == 2

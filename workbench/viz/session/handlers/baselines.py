@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TypeVar
 
 from workbench.backends.device import Device
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, plural
 from workbench.base.trace import unobserved
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.nest.estimates import Estimates
@@ -20,10 +20,12 @@ from workbench.kernel.kernel import Kernel
 from workbench.kernel.run import computing
 from workbench.measure.kernel_time import calibration
 from workbench.measure.timing import Samples, interleave
+from workbench.models.baselines import FrameworkRun
 from workbench.pipeline import build
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import NoResult
-from workbench.viz.schema.record import BaselineRow
+from workbench.viz.schema.record import BaselineRow, ModuleTime
 from workbench.viz.schema.variant import ErrorWords, TimingRow
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord
@@ -93,16 +95,7 @@ def add_row(session: LiveRecord, name: str) -> int:
 def _measure(session: LiveRecord, kernels: Mapping[int, Kernel]) -> None:
     """Time the baselines that return a result in turns with kernels, and show the errors of the
     others. Errors: TaskStopped."""
-    theirs: dict[str, Run] = {}
-    for name, run in by_name(session).items():
-        if session.jobs.is_stopped():
-            raise TaskStopped()
-        session.status("baseline", 0, 1, name)
-        theirs[name] = computing(name, run)
-        error = _in_time(theirs[name], name)
-        if isinstance(error, ErrorWords):
-            _show(session, name, None, error)
-            del theirs[name]
+    theirs = _baselines_that_run(session)
     if not theirs:
         return
     session.status("baseline", 0, 1, ", ".join(theirs))
@@ -127,11 +120,72 @@ def _measure(session: LiveRecord, kernels: Mapping[int, Kernel]) -> None:
                 samples = times[f"variant {place}"]
                 _show_ours(session, place, _our_row(kernel, samples, busy, turns))
         session.send_changes()
+    _measure_modules(session)
 
 
-def _in_time(do: Callable[[], T], what: str) -> T | ErrorWords:
+def _baselines_that_run(session: LiveRecord) -> dict[str, Run]:
+    """Return the baselines that return a result, after a run of each; show the errors of the
+    others. Beside a model of a framework stand all kernels of the plan, if there are several.
+
+    Errors: TaskStopped.
+    """
+    own = by_name(session)
+    ex = session.recorder.exploration
+    if len(ex.kernels) > 1 and any(isinstance(run, FrameworkRun) for run in own.values()):
+        name = f"all {plural(len(ex.kernels), 'kernel')} here"
+        session.put(("baselines", add_row(session, name), "is_ours"), True)
+        own[name] = _RunOfAll(ex, session.device)
+    theirs: dict[str, Run] = {}
+    for name, run in own.items():
+        if session.jobs.is_stopped():
+            raise TaskStopped()
+        session.status("baseline", 0, 1, name)
+        limit_s = run.limit_s if isinstance(run, FrameworkRun) else LIMIT_S
+        error = _in_time(computing(name, run), name, limit_s)
+        if isinstance(error, ErrorWords):
+            _show(session, name, None, error)
+        else:
+            theirs[name] = run
+        if isinstance(run, FrameworkRun):
+            session.put(("baselines", add_row(session, name), "about"), run.about)
+    return theirs
+
+
+class _RunOfAll:
+    """A run of all kernels of an exploration with the default opts, one after another."""
+
+    def __init__(self, ex: Exploration, device: str):
+        self._ex, self._device = ex, device
+        self._launches: list[Run] = []
+
+    def __call__(self) -> None:
+        if not self._launches:
+            with unobserved():
+                self._launches = [go for run in self._ex.runs for go in run.launches(self._device)]
+        for launch in self._launches:
+            launch()
+
+
+def _measure_modules(session: LiveRecord) -> None:
+    """Show the times of the modules of the baselines that were timed. Errors: TaskStopped."""
+    for name, run in by_name(session).items():
+        place = add_row(session, name)
+        row = session.record.baselines[place]
+        if not isinstance(run, FrameworkRun) or row.timing is None:
+            continue
+        if session.jobs.is_stopped():
+            raise TaskStopped()
+        session.status("baseline", 0, 1, f"modules of {name}")
+        times = _in_time(run.module_times, f"modules of {name}")
+        if not isinstance(times, ErrorWords):  # the whole model has a time, and says how it runs
+            modules = [ModuleTime(path, seconds) for path, seconds in times.items() if path]
+            session.put(("baselines", place, "modules"), modules)
+
+
+def _in_time(do: Callable[[], T], what: str, limit_s: float | None = None) -> T | ErrorWords:
     """Return what a function returns, or its error; it runs in a thread of its own, and is given up
-    after LIMIT_S."""
+    after `limit_s` (None: LIMIT_S)."""
+    limit_s = LIMIT_S if limit_s is None else limit_s
     results: list[T | ErrorWords] = []
 
     def work() -> None:
@@ -142,8 +196,8 @@ def _in_time(do: Callable[[], T], what: str) -> T | ErrorWords:
 
     thread = Thread(target=work, daemon=True)
     thread.start()
-    thread.join(LIMIT_S)
-    late = WorkbenchError(f"{what} did not return", f"in {LIMIT_S:g} s")
+    thread.join(limit_s)
+    late = WorkbenchError(f"{what} did not return", f"in {limit_s:g} s")
     return next(iter(results), error_row(late))
 
 

@@ -7,8 +7,10 @@ from copy import copy
 
 from workbench.backends.device import Device
 from workbench.kernel.kernel import Kernel
+from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
+from workbench.viz.model.words import kernel_number
 from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.record.variants import variant_row
 from workbench.viz.schema.variant import ErrorWords, VariantRow
@@ -24,7 +26,28 @@ def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) ->
         own = [row for row in rows if row.kernel == place and not row.deleted]
         return "\n".join(line for row in own for line in _result(row, speeds))
 
-    return kernels_text(ex, kernels, results_of)
+    return "\n".join([kernels_text(ex, kernels, results_of), *_baselines(ex, kernels)])
+
+
+def _baselines(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> Iterator[str]:
+    """Yield the lines of the baselines of all kernels, with what each takes in their modules."""
+    session = ex.display.session
+    if session is None:
+        return
+    with session.lock:
+        rows = [copy(row) for row in session.record.baselines]
+    if rows:
+        yield "baselines"
+    for row in rows:
+        about = f" ({row.about})" if row.about else ""
+        time = timing_text(row.timing, None) if row.timing else row.error or "not timed"
+        yield f"  {row.name}{about}: {time}"
+        times = {module.path: module.seconds for module in row.modules}
+        for place, kernel in kernels:
+            paths = dict.fromkeys(call.path for call in kernel.modules if call.path in times)
+            if paths:
+                total = seconds_text(sum(times[path] for path in paths))
+                yield f"    {total} in {', '.join(paths)}, as kernel {kernel_number(place)}"
 
 
 def _tried(ex: ScheduledTensors) -> list[VariantRow]:

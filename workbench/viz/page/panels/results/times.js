@@ -23,7 +23,7 @@ import { secondsText, three } from "../../base/text.js";
 import { kernelWork, workTotal } from "../../record/kernels.js";
 
 /** @import { App } from "../../app/store.js" */
-/** @import { TimingRow, VariantRow } from "../../record.d.ts" */
+/** @import { BaselineRow, TimingRow, VariantRow } from "../../record.d.ts" */
 
 const NOT_IN_TURNS =
   "timed separately from the pinned variant: the machine may have been slower or faster; Time takes both in turns";
@@ -210,10 +210,16 @@ function speedUp(app, timing, other) {
  * @param {App} app */
 const isOfAll = ({ record }) => record.kernels.length > 1;
 
-/** The time of a baseline beside the sum of ours, and no ratio to one of the kernels.
+/** The time of a baseline beside all kernels: the ratio to their run if it was timed in turns, and no
+ * ratio to one of them.
  * @param {App} app
+ * @param {BaselineRow} row
  * @param {TimingRow} timing */
-function togetherCells(app, timing) {
+function togetherCells(app, row, timing) {
+  const ours = app.record.baselines.find(({ is_ours }) => is_ours);
+  if (ours?.timing && ours !== row) {
+    return cells(app, timing, false, ratioCell(app, timing, ours.timing, ours.name));
+  }
   const title = `ours together: ${workTotal(kernelWork(app.record))}`;
   const words = `all ${app.record.kernels.length} kernels`;
   return cells(app, timing, false, h("span", { class: "wb-quiet wb-clip", title }, words));
@@ -221,12 +227,12 @@ function togetherCells(app, timing) {
 
 /** @param {App} app */
 export function baselineRows(app) {
-  const rows = app.record.baselines.map((b) =>
+  const rows = app.record.baselines.map((b) => [
     h(
       "div",
       {
         class: "wb-row wb-variant wb-baseline",
-        title: b.error ? String(b.error) : "a function of your own",
+        title: b.error ? String(b.error) : b.about || "a function of your own",
       },
       h(
         "span",
@@ -237,11 +243,27 @@ export function baselineRows(app) {
       b.error
         ? recordText(String(b.error), "wb-bad wb-said wb-clip")
         : b.timing && isOfAll(app)
-        ? togetherCells(app, b.timing)
+        ? togetherCells(app, b, b.timing)
         : timeCells(app, b.timing, b.timing?.emulator),
-    )
+    ),
+    moduleLine(app, b),
+  ]);
+  return rows.length ? h("div", { class: "wb-list" }, ...rows.flat()) : null;
+}
+
+/** What a baseline takes in the modules of the selected kernel, and how it runs.
+ * @param {App} app
+ * @param {BaselineRow} row */
+function moduleLine(app, { about, modules = [] }) {
+  const calls = app.record.kernels[app.view.kernel]?.modules ?? [];
+  const own = modules.filter(({ path }) =>
+    calls.some((call) => call === path || call.startsWith(`${path}: `))
   );
-  return rows.length ? h("div", { class: "wb-list" }, ...rows) : null;
+  const total = secondsText(own.reduce((sum, { seconds }) => sum + seconds, 0));
+  const inside = own.length && `${total} in ${own.map(({ path }) => path).join(", ")}`;
+  const words = [inside, about].filter(Boolean).join("; ");
+  return words &&
+    h("div", { class: "wb-quiet wb-small wb-clip", title: words }, recordText(words, "", 200));
 }
 
 /** The hint how a cell adds a variant to the list.
