@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.support import by_rows
-from workbench import TinyJit, nn
-from workbench.base.errors import WorkbenchError
+from workbench import TinyJit, load_model, nn
+from workbench.base.errors import ModelError, WorkbenchError
 from workbench.models.function import over_tensors, results_of
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
@@ -109,6 +109,29 @@ def test_variables_around_a_function_stay() -> None:
 
     explore(trained, A)
     assert isinstance(weights, np.ndarray) and np.array_equal(weights, W)
+
+
+def heat(u: Any, rate: float = 0.1, *, steps: int = 2) -> Any:
+    for _ in range(steps):
+        u[1:-1] += rate * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return {"u": u, "steps": steps, "parts": [u.max(), (u.sum(axis=0),)]}
+
+
+def test_a_function_is_a_model() -> None:
+    model, given = load_model(heat), A.copy()
+    for values, options in ((given, {}), (given * 2, {"steps": 3}), (given, {"rate": 0.2})):
+        got, wanted = model(values, **options), heat(values.copy(), **options)
+        assert got["steps"] == wanted["steps"] and type(got["u"]) is Tensor
+        np.testing.assert_allclose(got["u"].numpy(), wanted["u"], rtol=1e-5)
+        np.testing.assert_allclose(got["parts"][1][0].numpy(), wanted["parts"][1][0], rtol=1e-5)
+    assert np.array_equal(given, A)
+    assert [str(port) for port in model.inputs] == ["u: float32[3, 4]"]
+    assert [port.name for port in model.outputs] == ["u", "output 1", "output 2"]
+    check = model.check(A)
+    assert check.ok and len(check.outputs) == 3, str(check)
+    np.testing.assert_allclose(explore(model, A).run()[0], heat(A.copy())["u"], rtol=1e-5)
+    with pytest.raises(ModelError, match="cannot call heat with these inputs"):
+        model(A, 0.1, 2)
 
 
 def branch(x: Any) -> Any:

@@ -25,7 +25,7 @@ import numpy as np
 
 from workbench.base.errors import ModelError, kind_of, plural
 from workbench.base.installation import is_installed
-from workbench.models.door import framework_of
+from workbench.models.sources import framework_of
 from workbench.models.torch.values import to_torch
 from workbench.tensor.tensor import Tensor
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from workbench.base.context import Context
 from workbench.base.errors import ModelError, WorkbenchError, kind_of
-from workbench.models.door import is_source
 from workbench.models.numpy_array import NumpyTensor, as_array
+from workbench.models.sources import is_source
 from workbench.models.torch.values import from_torch
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.lazily import computing_nothing
@@ -29,11 +29,14 @@ Named = list[tuple[str, Tensor]]
 
 
 class FunctionResults(NamedTuple):
-    """The Tensors that a function returns, its inputs by name, and its results that have names."""
+    """The Tensors that a function returns, its inputs by name, its results that have names, what it
+    returned, and a name for each of its Tensors, or ""."""
 
     outputs: tuple[Tensor, ...]
     inputs: Named
     named: Named
+    result: Any
+    output_names: tuple[str, ...]
 
 
 def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> FunctionResults:
@@ -43,7 +46,7 @@ def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> Fun
     Tensor, or a tuple, a list or a dict of them; DTypeError where the function needs values.
     """
     name = name_of(function)
-    inputs = _bound(function, name, arguments)
+    inputs = arguments_of(function, name, arguments)
     # What TinyJit wraps is written for Tensors.
     kind = Tensor if isinstance(function, TinyJit) else NumpyTensor
     tensors = {key: over_tensors(value, kind) for key, value in inputs.items()}
@@ -55,7 +58,21 @@ def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> Fun
         raise _refused(name, result, result)
     given = [pair for key, value in tensors.items() for pair in _tensors(value, key)]
     named = [(key, tensor) for key, tensor in outputs if key.isidentifier()]
-    return FunctionResults(tuple(tensor for _, tensor in outputs), given, named)
+    keys = tuple(key for key, _ in outputs)
+    return FunctionResults(tuple(tensor for _, tensor in outputs), given, named, result, keys)
+
+
+def outputs_of(result: Any) -> list[Any]:
+    """Return the arrays, or Tensors, of what a function returned, in order."""
+    if isinstance(result, Tensor | np.ndarray | np.generic):
+        return [result]
+    if isinstance(result, dict):
+        return [each for part in result.values() for each in outputs_of(part)]
+    if isinstance(result, tuple | list):
+        return [each for part in result for each in outputs_of(part)]
+    if is_dataclass(result) and not isinstance(result, type):
+        return outputs_of([getattr(result, each.name) for each in fields(result)])
+    return []
 
 
 def _called(function: Callable[..., Any], arguments: Iterable[object]) -> Any:
@@ -112,10 +129,13 @@ def over_tensors(value: Any, of_array: type[Tensor] = NumpyTensor) -> Any:
     return value
 
 
-def _bound(
+def arguments_of(
     function: Callable[..., Any], name: str, arguments: Sequence[object]
 ) -> dict[str, object]:
-    """Return arguments by the names of the function's parameters; those of `*rest` as rest[0]."""
+    """Return arguments by the names of the function's parameters; those of `*rest` as rest[0].
+
+    Errors: ModelError for arguments that the function does not take.
+    """
     try:
         parameters = signature(function).parameters
         bound = signature(function).bind(*arguments).arguments

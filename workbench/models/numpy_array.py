@@ -376,6 +376,13 @@ def as_array(array: np.ndarray[Any, Any], device: str | None = None) -> NumpyTen
     return tensor
 
 
+def own_copy(x: Tensor) -> Tensor:
+    """Return a Tensor of the same value, and of the same layout, that is written to alone."""
+    copy = x._with(x.uop)
+    _set_strides(copy, getattr(x, "_strides", None))
+    return copy
+
+
 def _as_array(leaf: Any) -> Any:
     if isinstance(leaf, Tensor) and not isinstance(leaf, NumpyTensor):
         return NumpyTensor(leaf)

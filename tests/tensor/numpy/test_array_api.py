@@ -180,7 +180,17 @@ def check(call: Callable[[Any, Of], Any], what: str, are_zeros_signed: bool = Tr
 
 
 SHAPES_ALONE = {"empty", "empty_like"}
-UNSIGNED_ZEROS = {"linalg.qr", "linalg.svd", "linalg.eigh", "linalg.inv", "linalg.solve"}
+UNSIGNED_ZEROS = {
+    "sign",
+    "unique_all",
+    "unique_counts",
+    "unique_values",
+    "linalg.qr",
+    "linalg.svd",
+    "linalg.eigh",
+    "linalg.inv",
+    "linalg.solve",
+}
 
 
 @pytest.mark.parametrize("name", sorted(STANDARD))

@@ -18,9 +18,10 @@ from workbench.base.terminal import register
 from workbench.base.variables import variables
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
-from workbench.models.door import is_function, is_source, is_tinygrads, load_model
+from workbench.models.door import is_function, load_model
 from workbench.models.function import results_of
 from workbench.models.model import Model
+from workbench.models.sources import is_source, is_tinygrads
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
 from workbench.viz import formatters
@@ -131,8 +132,8 @@ class _Explored(NamedTuple):
 
 def _expressions(source: tuple[Any, ...]) -> _Explored:
     """Return the tensors of a source to explore."""
-    if source and is_function(source[0]) and not isinstance(source[0], Model):
-        return _Explored(*results_of(source[0], source[1:]))
+    if source and is_function(source[0]):
+        return _Explored(*results_of(source[0], source[1:])[:3])
     if not source or not (isinstance(source[0], Model) or is_source(source[0])):
         return _Explored(source)
     model = source[0] if isinstance(source[0], Model) else load_model(source[0])
