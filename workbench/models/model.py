@@ -136,18 +136,18 @@ class Model:
         return TracedModel(graph, call.tensors, graph.run(call.tensors), call.constant)
 
     def check(self, *arguments: object, bisect: bool = False, **options: object) -> ModelCheck:
-        """Return a comparison of each output with what the framework computes. With `bisect` it has
-        the first value of the graph that differs, too: its module, operator and line.
+        """Return a comparison of each output, and of what a call would write to the source's state,
+        with what the framework computes. With `bisect` it has the first value of the graph that
+        differs, too: its module, operator and line.
 
         The graph is computed again; nothing is written to the source's state.
         """
         graph, tensors, results, _ = self.traced(arguments, options)
         values = {value.name: value for value in graph.node_values(tensors)}
-        named = zip(graph.outputs, results.outputs, strict=True)
+        names = [port.name for port in graph.outputs]
+        named = [*zip(names, results.outputs, strict=True), *results.written.items()]
         checks = tuple(
-            compared(values[port.name]._replace(ours=ours))
-            for port, ours in named
-            if port.name in values
+            compared(values[name]._replace(ours=ours)) for name, ours in named if name in values
         )
         is_wrong = not all(each.ok for each in checks)
         return ModelCheck(checks, first_wrong(values.values()) if bisect and is_wrong else None)

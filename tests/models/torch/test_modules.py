@@ -275,6 +275,24 @@ def test_check_names_the_first_operator_that_differs(monkeypatch: pytest.MonkeyP
     assert "the first value that differs: relu" in str(check)
 
 
+def test_check_compares_what_is_written_to_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output of a batch in training does not depend on its running mean."""
+    name = "_native_batch_norm_legit_functional"
+    right = OPERATORS[name]
+    net, x = T.Sequential(T.Linear(4, 4), T.BatchNorm1d(4)).train(), torch.randn(6, 4)
+    check = load_model(net).check(x, bisect=True)
+    assert check.ok and "1.running_mean: equal" in str(check)
+
+    def wrong(*arguments: Any, **options: Any) -> Any:
+        output, mean, scale, running_mean, *rest = right(*arguments, **options)
+        return (output, mean, scale, running_mean * 2, *rest)
+
+    monkeypatch.setitem(OPERATORS, name, wrong)
+    check = load_model(net).check(x, bisect=True)
+    assert not check.ok and check.outputs[0].ok and check.first_wrong is not None
+    assert check.first_wrong.where.startswith("1") and check.first_wrong.where.endswith(name)
+
+
 def test_a_module_of_a_class_of_ones_own_is_explored_by_module() -> None:
     class Net(T.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:

@@ -70,7 +70,8 @@ class ExportedGraph:
         return ModelResults(outputs, written)
 
     def node_values(self, inputs: Sequence[Tensor]) -> Iterator[ModelValue]:
-        """Yield what each node makes of `inputs`, with what PyTorch's operators make of them."""
+        """Yield what each node makes of `inputs`, with what PyTorch's operators make of them; then
+        the values that are written to the module's state, by their names there."""
         import torch
 
         given = iter(inputs)
@@ -82,11 +83,18 @@ class ExportedGraph:
             interpreter.run(*arguments)
         theirs = {node.name: value for node, value in interpreter.env.items()}
         values = self._computed(inputs)
+        made: dict[str, ModelValue] = {}
         for node in self._nodes:
             value = values.get(node.name)
             if node.op == "call_function" and isinstance(value, Tensor):
-                place = f"{where(node)}: {operator_name(node)}"
-                yield ModelValue(node.name, place, value, from_torch(theirs[node.name]).numpy())
+                maker = node.args[0] if node.target is operator.getitem else node
+                place = f"{where(node)}: {operator_name(maker)}"
+                array = from_torch(theirs[node.name]).numpy()
+                made[node.name] = ModelValue(node.name, place, value, array)
+                yield made[node.name]
+        for name, state in self._signature.buffers_to_mutate.items():
+            if name in made:
+                yield made[name]._replace(name=state)
 
     def _computed(self, inputs: Sequence[Tensor]) -> dict[str, Any]:
         values: dict[str, Any] = {}
