@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.execution.buffers import Array
-from workbench.ir.meaning.closeness import errors, limit_of
+from workbench.ir.meaning.closeness import errors, greatest, tolerance
 from workbench.tensor.tensor import Tensor
 
 
@@ -69,7 +69,9 @@ def compared(value: ModelValue) -> ValueCheck:
     if actual.shape != value.theirs.shape:
         return ValueCheck(value.name, value.where, np.inf, 0.0)
     error = float(errors(actual, value.theirs).max(initial=0.0))
-    return ValueCheck(value.name, value.where, error, limit_of(actual, value.theirs))
+    # of the tensor's own dtype: numpy has bfloat16 as float32
+    limit = tolerance(value.ours.dtype) * greatest(value.theirs)
+    return ValueCheck(value.name, value.where, error, limit)
 
 
 def first_wrong(values: Iterable[ModelValue]) -> ValueCheck | None:

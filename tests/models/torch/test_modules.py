@@ -275,6 +275,12 @@ def test_check_names_the_first_operator_that_differs(monkeypatch: pytest.MonkeyP
     assert "the first value that differs: relu" in str(check)
 
 
+def test_check_allows_what_the_dtype_rounds() -> None:
+    net = T.Sequential(T.Linear(8, 8), T.GELU()).to(torch.bfloat16)
+    check = load_model(net).check(torch.randn(3, 8).to(torch.bfloat16))
+    assert check.ok and check.outputs[0].limit > 1e-3
+
+
 def test_check_compares_what_is_written_to_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """The output of a batch in training does not depend on its running mean."""
     name = "_native_batch_norm_legit_functional"
