@@ -46,7 +46,6 @@ def doubled(x: Tensor) -> Tensor:
     return x * 2
 
 
-@TinyJit
 def computed(x: Tensor) -> Tensor:
     return (x * 2).realize()
 
@@ -174,6 +173,32 @@ def test_what_is_refused(
     assert words in str(error) and error.hint
     if "explore runs" in error.because:
         assert "test_function.py, line" in error.where
+
+
+def test_a_captured_function_may_realize_its_results() -> None:
+    net = nn.Linear(4, 2)
+    net.weight.realize(net.bias)
+    forward = TinyJit(lambda x: net(x).softmax().realize())
+    (kernel,) = explore(forward, A).kernels
+    assert {"net.weight", "net.bias", "x"} <= {*kernel.names}
+    with pytest.raises(WorkbenchError, match="a Tensor is computed"):
+        explore(TinyJit(lambda x: net(x).sum().realize().item()), A)
+
+
+def test_a_step_that_is_refused_leaves_the_parameters() -> None:
+    net = nn.Linear(4, 2)
+    optimiser, before = nn.optim.SGD(nn.state.get_parameters(net)), net.weight.tolist()
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        with Tensor.train():
+            loss = net(x).square().mean().backward()
+            optimiser.step()
+        return loss.realize()
+
+    with pytest.raises(WorkbenchError, match=r"(?s)a step of an optimiser.*schedule_step"):
+        explore(step, A)
+    assert net.weight.tolist() == before
 
 
 def test_after_a_refusal_tensors_are_computed_again() -> None:

@@ -1,8 +1,9 @@
 """A Python function over arrays, run once over Tensors: its results are what it computes.
 
-A TinyJit is one, too: its function runs, and nothing is captured. Nothing is computed: arrays among
-the arguments become Tensors, also those inside of lists, tuples and dicts, and what needs values is
-refused, with the line that needs them. The Tensors have the names of the function's parameters.
+A TinyJit is one, too: its function runs, nothing is captured, and what it realizes stays an
+expression. Nothing is computed: arrays among the arguments become Tensors, also those inside of
+lists, tuples and dicts, and what needs values is refused, with the line that needs them. The
+Tensors have the names of the function's parameters.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> Fun
     name = name_of(function)
     inputs = arguments_of(function, name, arguments)
     # What TinyJit wraps is written for Tensors.
-    kind = Tensor if isinstance(function, TinyJit) else NumpyTensor
+    is_jit = isinstance(function, TinyJit)
+    kind = Tensor if is_jit else NumpyTensor
     tensors = {key: over_tensors(value, kind) for key, value in inputs.items()}
-    with computing_nothing(name), Context(JIT=0):
+    with computing_nothing(name, skips_realize=is_jit), Context(JIT=0):
         with _variables_kept(function):
             result = _called(function, tensors.values())
     outputs = list(_outputs(result, "", name, result))

@@ -9,16 +9,25 @@ from workbench.base.interrupts import scope
 from workbench.tensor.operands.arguments import dtype_error
 
 _function: ContextVar[str] = ContextVar("computing nothing", default="")
+_skips_realize: ContextVar[bool] = ContextVar("skips realize", default=False)
 
 
 @scope
-def computing_nothing(function: str) -> Generator[None, None, None]:
-    """Refuse, in the block, what would compute a tensor; `function` names what runs in it."""
-    token = _function.set(function)
+def computing_nothing(function: str, skips_realize: bool = False) -> Generator[None, None, None]:
+    """Refuse, in the block, what would compute a tensor; `function` names what runs in it. With
+    `skips_realize` tensors whose .realize() is called stay expressions: what TinyJit wraps has to
+    realize its results."""
+    tokens = _function.set(function), _skips_realize.set(skips_realize)
     try:
         yield
     finally:
-        _function.reset(token)
+        _function.reset(tokens[0])
+        _skips_realize.reset(tokens[1])
+
+
+def skips_realize() -> bool:
+    """Whether .realize() leaves tensors as they are."""
+    return _skips_realize.get()
 
 
 HINT = (

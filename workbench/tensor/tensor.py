@@ -47,7 +47,7 @@ from workbench.tensor.elementwise.comparison import Casts, Closeness, Comparison
 from workbench.tensor.elementwise.functions import Functions, Pairs
 from workbench.tensor.files import check_readable, computing_device, is_file
 from workbench.tensor.interop import Interop
-from workbench.tensor.lazily import refuse_to_compute
+from workbench.tensor.lazily import refuse_to_compute, skips_realize
 from workbench.tensor.linalg import SVD, NewtonSchulz
 from workbench.tensor.losses import BinaryLosses, ClassLosses
 from workbench.tensor.movement.joining import Joining, Repetition
@@ -107,7 +107,8 @@ class Tensor(
 
         They are then in memory: later graphs on them do not compute them again.
         """
-        self._results(*others)
+        if not skips_realize():
+            self._results(*others)
         return self
 
     def _result(self) -> UOp:

@@ -14,6 +14,7 @@ from workbench.base.context import TRAINING
 from workbench.base.dtypes import dtypes, promote
 from workbench.base.errors import OptimizerError
 from workbench.pickles import pickled
+from workbench.tensor.lazily import refuse_to_compute
 from workbench.tensor.operands.arguments import flag, number, short, where, whole
 from workbench.tensor.tensor import Tensor
 
@@ -63,6 +64,7 @@ class Optimizer:
 
         Errors: OptimizerError outside of training, and for parameters without a gradient.
         """
+        refuse_to_compute("a step of an optimiser is computed")  # before parameters are written
         first, *others = self.schedule_step()
         first.realize(*others)
 
