@@ -241,6 +241,7 @@ CASES: dict[str, Case] = {
     "cov": of(lambda rng: (finite(rng, (3, 5)),)),
     "corrcoef": of(lambda rng: (finite(rng, (3, 5)),)),
     "diff": _diff,
+    "gradient": of(lambda rng: (finite(rng, shape_of(rng, 1, 2, 2)), 0.5)[: 1 + flag(rng)]),
     "ediff1d": of(lambda rng: (some(rng, 1, 2, dtypes=("int32", "float64")),)),
     "trapezoid": of(lambda rng: (finite(rng, (3, 4)), np.arange(4.0))),
     "vander": of(lambda rng: (vector(rng, dtypes=("int32", "float64")), integer(rng, 0, 4))),

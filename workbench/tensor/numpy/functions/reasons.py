@@ -44,7 +44,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
         *("ravel_multi_index", "unravel_index"),
     ),
     UNWRITTEN: (
-        *("argpartition", "choose", "geomspace", "gradient", "i0", "insert", "lexsort"),
+        *("argpartition", "choose", "geomspace", "i0", "insert", "lexsort"),
         *("logspace", "nanargmax", "nanargmin", "nanmedian", "nanpercentile", "nanquantile"),
         *("packbits", "partition", "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul"),
         *("polysub", "unpackbits", "unwrap"),

@@ -167,6 +167,30 @@ def diff(a: T, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: A
     return x
 
 
+@row("gradient")
+def gradient(*spacing: Any, f: T, axis: Any = None, edge_order: int = 1) -> Any:
+    axes = many_axes(axis, f.ndim, "np.gradient")
+    steps = spacing * len(axes) if len(spacing) == 1 else spacing or (1.0,) * len(axes)
+    if edge_order != 1 or len(steps) != len(axes) or any(np.ndim(step) for step in steps):
+        raise dtype_error(
+            "np.gradient with these arguments is not computed for Tensors",
+            "there is one step, or one for each axis, and edge_order is 1",
+            "np.gradient(x, step)",
+        )
+    x = f if f.dtype.is_float else f.cast(dtypes.float64)
+    if any(x.shape[i] < 2 for i in axes):
+        raise shape_error(
+            f"np.gradient of shape {f.shape}", "an axis has 2 elements or more", "a longer axis"
+        )
+    slopes = []
+    for place, step in zip(axes, steps, strict=True):
+        steps_of_one = part(x, place, 1, None) - part(x, place, None, -1)
+        steps_of_two = part(x, place, 2, None) - part(x, place, None, -2)
+        ends = [part(steps_of_one, place, *at) / step for at in ((0, 1), (-1, None))]
+        slopes.append(ends[0].cat(steps_of_two / (2.0 * step), ends[1], dim=place))
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
+
+
 @row("ediff1d")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None, beside: T = None) -> T:
     x = as_tensor(ary, beside).reshape(-1)
