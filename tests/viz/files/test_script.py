@@ -286,3 +286,14 @@ def test_what_cannot_be_written_says_why(tmp_path: Path) -> None:
     with Context(DEV="PYTHON"):
         ex = explore(Tensor(floats(4)) + 1)
     assert 'Device.DEFAULT = "PYTHON"' in ex.to_python()
+
+
+@needs_c
+def test_a_kernel_that_the_user_wrote_in_c_stays_as_it_is(tmp_path: Path) -> None:
+    """Also one that adds to what is in its output."""
+    counts, at = np.array([10, 20, 30], np.int32), np.array([0, 1, 1, 2, 2], np.int32)
+    text = "void added(int *n, const int *at) { for (int i = 0; i < 5; i++) n[at[i]] += 1; }"
+    with Context(DEV="C"):
+        added = Tensor(counts).custom_kernel(Tensor(at), fxn=text)[0]
+        values, _ = _values(explore(added * 2), tmp_path / "net.py")
+    np.testing.assert_array_equal(values, (counts + [1, 2, 2]) * 2)

@@ -304,7 +304,8 @@ class _ScriptWriter:
         if call.opts is not None:
             self._imports |= {"Opt", "OptOps"} if call.opts else set()
             rest.append(f"opts=[{', '.join(map(repr, call.opts))}]")
-        targets = [(name, call.slots.index(s)) for name, s in zip(names, item.slots, strict=True)]
+        written = call.written or item.slots
+        targets = [(name, call.slots.index(s)) for name, s in zip(names, written, strict=True)]
         only = f"[{targets[0][1]}]" if len(targets) == 1 else ""
         to = names[0] if only else "results"
         line = f"    {to} = {first}.custom_kernel({', '.join(rest)}){only}"
@@ -320,12 +321,14 @@ class _ScriptWriter:
 
 class _KernelCall(NamedTuple):
     """The text of a kernel, the slots that are its arguments, in their order, its opts (None: the
-    default ones), and the device that alone takes the text (""): any)."""
+    default ones), and the device that alone takes the text ("": any). `written` are the slots that
+    stand for the outputs ((): their own): text of the user's may begin with what is in them."""
 
     text: str
     slots: tuple[int, ...]
     opts: tuple[Opt, ...] | None = None
     device: str = ""
+    written: tuple[int, ...] = ()
 
 
 def _call(kernel: Kernel, edit: Edited | None, number: int) -> _KernelCall:
@@ -337,7 +340,8 @@ def _call(kernel: Kernel, edit: Edited | None, number: int) -> _KernelCall:
         arguments, copies = slots_of(graph)
         begins_as = {to: slot for to, slot, _ in copies}
         own = tuple([begins_as.get(slot, slot) for slot in arguments])
-        return _KernelCall(graph.code.text, own)
+        written = tuple([begins_as.get(slot, slot) for slot in graph.outputs])
+        return _KernelCall(graph.code.text, own, written=written)
     params = {node.slot: node for node in graph.toposort() if node.op is Ops.PARAM}
     slots = tuple(sorted(params))
     places = {
