@@ -370,6 +370,18 @@ def test_a_scan_is_unrolled() -> None:
     check(parsed(text), normal(2), normal(5, 2))
 
 
+def test_a_position_out_of_range_on_any_axis_is_no_other_element() -> None:
+    x, places = np.float32(np.arange(12).reshape(3, 4)), np.int64([[0, 5], [1, -5], [2, -1]])
+    gather = parsed("g (float[3,4] x, int64[3,2] i) => (float[3] y) { y = GatherND(x, i) }")
+    assert load_model(gather)(x, places).numpy().tolist() == [0, 0, 11]
+    scatter = parsed(
+        "g (float[3,4] x, int64[3,2] i, float[3] u) => (float[3,4] y) { y = ScatterND(x, i, u) }"
+    )
+    result = load_model(scatter)(x, places, np.float32([7, 8, 9])).numpy()
+    assert result[2, 3] == 9
+    np.testing.assert_array_equal(result.ravel()[:11], x.ravel()[:11])
+
+
 def test_functions_of_the_file_are_called_with_their_attributes() -> None:
     text = """<ir_version: 9, opset_import: ["" : 17, "own" : 1]>
     g (float[4] x) => (float[4] y) { y = own.Leaky <slope = 0.3> (x) }

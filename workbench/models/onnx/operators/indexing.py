@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from workbench.base.dtypes import dtypes
 from workbench.models.onnx.table import row
 from workbench.models.onnx.values import axis_of
 from workbench.tensor.tensor import Tensor
+
+NOWHERE = 1 << 62
+"""A position that no tensor has."""
 
 
 @row("Gather")
@@ -66,14 +68,14 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
 
 
 def _flat_places(indices: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return the row-major position in `shape` of each index along the last axis."""
-    place: Any = 0
+    """Return the row-major position in `shape` of each index along the last axis; NOWHERE for one
+    that is out of range on any axis."""
+    place = Tensor.zeros(*indices.shape[:-1], dtype=dtypes.int64)
     for axis, size in enumerate(shape):
         index = indices[..., axis].cast(dtypes.int64)
-        place = place * size + (index < 0).where(index + size, index)
-    if isinstance(place, int):
-        return Tensor.zeros(*indices.shape[:-1], dtype=dtypes.int64)
-    assert isinstance(place, Tensor)
+        index = (index < 0).where(index + size, index)
+        is_inside = (index >= 0) & (index < size) & (place < NOWHERE)
+        place = is_inside.where(place * size + index, NOWHERE)
     return place
 
 
