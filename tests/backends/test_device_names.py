@@ -30,7 +30,10 @@ NOT_A_DEVICE = {
     ("bench/training.py", "LLVM"),
     ("tensor/reductions/convolution.py", "C"),  # a type variable
     ("models/numpy_array.py", "C"),
-    ("tensor/numpy/functions/table.py", "C"),  # an order of numpy's
+    ("models/tinygrad/reference.py", "PYTHON"),  # a device of tinygrad's
+    ("models/array_layout.py", "C"),  # an order of numpy's
+    ("tensor/numpy/functions/movement.py", "C"),
+    ("tensor/numpy/functions/table.py", "C"),
     ("tensor/numpy/ufuncs.py", "C"),
     ("backends/native/jit.py", "LLVM"),  # a library
     ("measure/far_lines.py", "LLVM"),  # a language

@@ -885,7 +885,8 @@ export interface Reading {
  * Python code that a page copies. `plan` prints the plan, after the lines of the expression;
  * `opts` are examples of opts, `baseline` adds a function to compare with, `add` adds a
  * variant; `without` is the text before and after the name of a rule that is to be off;
- * `replan` makes the choices by hand again ("": there are none).
+ * `replan` makes the choices by hand again ("": there are none); `script` writes all kernels
+ * as a script.
  */
 export interface PageRecipes {
   plan: string;
@@ -894,6 +895,7 @@ export interface PageRecipes {
   add: string;
   without: Array<string>;
   replan: string;
+  script: string;
 }
 
 /**

@@ -66,6 +66,7 @@ def page_recipes(ex: Exploration) -> PageRecipes:
         add='ex.add(kernel, "its name")',
         without=[f'{EXPLORE}(y, without=({", ".join([*off, ""])}"', '"))' if off else '",))'],
         replan="\n".join(replan_calls(ex)),
+        script='ex.to_python("kernels.py")  # writes their data beside it\n',
     )
 
 

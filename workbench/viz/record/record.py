@@ -59,7 +59,9 @@ FIRST_DRAWN = 250
 FIRST_SHOWN = 600
 """Most nodes of all kernels together that get their loops and C in `first()`."""
 MOST_KERNELS = 12
-"""Most kernels of a plan that all get code, passes and offers without a request."""
+"""Most kernels that get code, passes and offers without a request."""
+LARGE_PLAN = 24
+"""Most kernels of a plan that has as many in detail."""
 LARGEST = 2
 """The kernels of a larger plan that get these beside the one that a page opens with: a plan of a
 hundred kernels is read as a plan, and each kernel takes as long as scheduling all of them."""
@@ -254,12 +256,12 @@ class Recorder:
             self.add_offers(variant)
 
     def _detailed(self) -> list[int]:
-        """Return the kernels that a record has in detail without a request: all of a small plan; of
-        a larger one the first, and the LARGEST that have most operations with those equal to
+        """Return the kernels that a record has in detail without a request: the first ones; of a
+        larger plan the first, and the LARGEST that have most operations with those equal to
         them."""
         first, runs = self._first(MOST_KERNELS), self.record.plan.runs
         computing = [k for k, row in enumerate(self.record.kernels) if not row.draws_numbers]
-        if len(computing) <= MOST_KERNELS:
+        if len(computing) <= LARGE_PLAN:
             return first
         operations: Counter[int] = Counter()
         for k in computing:

@@ -167,7 +167,7 @@ class PageRecipes(Struct, forbid_unknown_fields=True):
     """Python code that a page copies. `plan` prints the plan, after the lines of the expression;
     `opts` are examples of opts, `baseline` adds a function to compare with, `add` adds a variant;
     `without` is the text before and after the name of a rule that is to be off; `replan` makes the
-    choices by hand again ("": there are none)."""
+    choices by hand again ("": there are none); `script` writes all kernels as a script."""
 
     plan: str
     opts: str
@@ -175,6 +175,7 @@ class PageRecipes(Struct, forbid_unknown_fields=True):
     add: str
     without: list[str]
     replan: str
+    script: str
 
 
 class PassRecipe(Struct, forbid_unknown_fields=True):

@@ -149,6 +149,7 @@ def test_python_is_copied_of_each_variant(page: Any, record: Record) -> None:
         "kernel alone": row["python"],
         "kernel of my expression": python + row["recipe"],
         "exploration": python,
+        "script of all kernels": record["recipes"]["script"],
     }.items():
         page.click(f".wb-export [data-key='{button}']")
         page.wait_for_function("text => window.copied === text", arg=text)

@@ -181,7 +181,7 @@ function comparisonRow(app) {
  * @param {Board} board */
 function pythonRow(app, board) {
   const variant = app.variant();
-  const { expr } = app.record;
+  const { expr, recipes } = app.record;
   const ofMode = board.answering(null).map(({ keys }) => keys?.y).find(Boolean); // a plan or a step
   return row(
     "as Python",
@@ -200,6 +200,9 @@ function pythonRow(app, board) {
       title: "the plan, decision, pass or step in the middle",
     }),
     button(app, "exploration", () => copy(app, expr.python, "the exploration as Python")),
+    button(app, "script of all kernels", () => copy(app, recipes.script, "the call"), {
+      title: "copies the call that writes it; the script needs no other framework",
+    }),
   );
 }
 
