@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
-from workbench import ModelError, explore, load, load_model
+from workbench import ModelError, WorkbenchError, explore, load, load_model
 from workbench.models import door
 from workbench.viz.record.recipe import recipe
 
@@ -45,3 +45,15 @@ def test_the_line_of_a_model_is_the_one_that_explores_it(tmp_path: Path) -> None
     ex = explore(np.exp, np.ones(3))
     assert ex.line is not None
     assert ex.line.text == "ex = explore(np.exp, np.ones(3))"
+
+
+def test_inputs_of_a_model_may_be_named() -> None:
+    class Scaled(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: object, scale: object = 2) -> object:
+            return x * scale  # type: ignore[operator]
+
+    x = torch.ones(3)
+    assert len(explore(Scaled(), x=x).kernels) == 1
+    assert len(explore(Scaled(), x, scale=torch.arange(3.0)).kernels) == 1
+    with pytest.raises(WorkbenchError, match="no argument 'shwo'"):
+        explore(np.exp, np.ones(3), shwo="plan")

@@ -206,6 +206,7 @@ def test_results_have_the_strides_of_pytorch() -> None:
         assert ours.stride() == theirs.stride()
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo
 @pytest.mark.parametrize("name", [*MODULES][:: 1 if LONG else 40])
 def test_modules_give_what_pytorch_gives_with_gradients(name: str) -> None:
     for make, inputs in MODULES[name]:

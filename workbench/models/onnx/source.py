@@ -47,8 +47,10 @@ class OnnxSource:
             raise self._unfit(f"there are {len(arguments)} inputs")
         given = dict(zip((each.name for each in declared), arguments, strict=False))
         for name, value in options.items():
-            if name in given or all(name != each.name for each in declared):
-                raise self._unfit(f"the input {name!r} is given twice, or unknown")
+            if name in given:
+                raise self._unfit(f"the input {name!r} is given twice", "by position, or by name")
+            if all(name != each.name for each in declared):
+                raise self._unfit(f"it has no input {name!r}", "the names above")
             given[name] = value
         missing = [each.name for each in declared if each.name not in given]
         if missing:

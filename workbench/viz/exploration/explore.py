@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -44,6 +44,7 @@ def explore(
     ask: str = "",
     device: str = "",
     target: str | Target = "",
+    **by_name: Any,
 ) -> Exploration:
     """Return the Exploration of tensors: the kernels that would compute them, and why. Or that of
     a `source` from outside with its inputs, `explore(module, x)`: of the kernels of a
@@ -62,6 +63,8 @@ def explore(
     ("bound 2"); the answer and its hints are hidden until there is a guess, in the page or by
     `ex.guess(..)`.
 
+    Inputs of a model may be given `by_name`, as in a call of it: `explore(bert, input_ids=ids)`.
+
     `device` is the device that the kernels are for ("": the tensors'), and `target` a machine that
     need not be here: `device="CUDA", target="H100"`, or "CUDA:H100"; a Target of the table will do.
     For such a machine times are predicted, and results of small kernels are emulated. A device
@@ -71,7 +74,7 @@ def explore(
     WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
     rule or a question that does not exist; DeviceError for a device or a machine that does not.
     """
-    explored = _expressions(source)
+    explored = _expressions(source, by_name)
     tensors = explored.tensors
     _check(tensors)
     is_layout = isinstance(show, str) and show in modes() and show not in panes()
@@ -130,14 +133,19 @@ class _Explored(NamedTuple):
     constant: frozenset[str] = frozenset()
 
 
-def _expressions(source: tuple[Any, ...]) -> _Explored:
-    """Return the tensors of a source to explore."""
+def _expressions(source: tuple[Any, ...], by_name: Mapping[str, Any]) -> _Explored:
+    """Return the tensors of a source to explore. The others, and those `by_name`, are inputs."""
+    is_model = bool(source) and (isinstance(source[0], Model) or is_source(source[0]))
+    if by_name and not is_model:
+        because = "only inputs of a model are given by name"
+        options = "show=, without=, ask=, device= or target="
+        raise WorkbenchError(f"explore has no argument {next(iter(by_name))!r}", because, options)
     if source and is_function(source[0]):
         return _Explored(*results_of(source[0], source[1:])[:3])
-    if not source or not (isinstance(source[0], Model) or is_source(source[0])):
+    if not is_model:
         return _Explored(source)
     model = source[0] if isinstance(source[0], Model) else load_model(source[0])
-    graph, tensors, traced, constant = model.traced(source[1:], {})
+    graph, tensors, traced, constant = model.traced(source[1:], dict(by_name))
     inputs = zip([port.name for port in graph.inputs], tensors, strict=True)
     outputs = zip([port.name for port in graph.outputs], traced.outputs, strict=True)
     named = [

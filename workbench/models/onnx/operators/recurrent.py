@@ -214,6 +214,11 @@ def _run(
         x = x.transpose(0, 1)
         initial = [t if t is None else t.transpose(0, 1) for t in initial]
     steps, batch = x.shape[:2]
+    needed = (len(settings.directions), batch, size)
+    for state in initial:
+        if state is not None and state.shape != needed:
+            because = f"a first state has shape {state.shape}, and the inputs' is {needed}"
+            raise ModelError("cannot run a network", because, "the batch of x in each state")
     if not 0 < steps <= MOST_STEPS:
         raise ModelError("cannot run a network", f"{steps:,} steps are not 1 to {MOST_STEPS:,}")
     outputs, ends = [], []
