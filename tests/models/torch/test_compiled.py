@@ -109,6 +109,16 @@ def test_an_operator_without_a_row_runs_in_pytorch_and_is_named(
     assert len(named) == 1 and "aten.lgamma.default" in named[0]
 
 
+def test_an_operator_with_effects_runs_in_pytorch() -> None:
+    module = T.Linear(4, 4)
+
+    def inverted(x: Any) -> Any:
+        y = module(x)
+        return torch.linalg.inv(y @ y.T + torch.eye(4)) * 2
+
+    check(inverted, torch.randn(4, 4))
+
+
 def test_random_numbers_are_those_of_pytorch() -> None:
     def dropped(x: Any) -> Any:
         return T.functional.dropout(x.exp(), 0.4) + torch.rand_like(x) * T.functional.dropout(x)

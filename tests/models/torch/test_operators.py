@@ -111,6 +111,20 @@ def test_what_needs_values_is_refused_with_the_line(name: str) -> None:
         load_model(Net(), torch.ones(3))
 
 
+EFFECTS: dict[str, Any] = {
+    "linalg_inv_ex": lambda x: torch.linalg.inv(x),
+    "cond": lambda x: torch.cond(torch.tensor(True), lambda y: y * 2, lambda y: y + 1, (x,)),
+}
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_what_has_effects_or_functions_is_refused_by_name(name: str) -> None:
+    structure = torch.utils._pytree.tree_flatten(((0,), {}))[1]
+    x = torch.eye(3)
+    with pytest.raises(ModelError, match=rf"cannot compute {name} of the module(.|\n)*, line \d+"):
+        load_model(Applied(EFFECTS[name], [x], structure), x)
+
+
 VIEWS: dict[str, tuple[Any, Any]] = {
     "part-of-a-value": (lambda x: (x * 2)[1:].as_strided((4,), (1,), 0), lambda x: x),
     "turned-value": (lambda x: (x * 2).T.as_strided((4,), (1,)), lambda x: x),

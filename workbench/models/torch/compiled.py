@@ -18,7 +18,13 @@ from typing import Any
 from workbench.base.errors import JitError, WorkbenchError
 from workbench.base.files import Unpicklable
 from workbench.counters import LOG
-from workbench.models.torch.nodes import NodeCalls, load_rows, operator_name, refusal_of
+from workbench.models.torch.nodes import (
+    NodeCalls,
+    load_rows,
+    operator_name,
+    operator_of,
+    refusal_of,
+)
 from workbench.models.torch.values import from_torch, handed_over, is_dtype
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
@@ -67,7 +73,9 @@ class CompiledGraph:
     def __init__(self, module: Any):
         self._module, self._calls, self._shared = module, NodeCalls(), SharedTensors()
         self._plans: dict[object, GraphPlan] = {}
-        names = sorted({str(node.target) for node in module.graph.nodes if refusal_of_call(node)})
+        names = sorted(
+            {str(operator_of(node)) for node in module.graph.nodes if refusal_of_call(node)}
+        )
         if names:
             LOG.warning("torch.compile: these operators run in PyTorch: %s", ", ".join(names))
 
@@ -398,7 +406,7 @@ def _laid_out(value: Any, declared: Any) -> Any:
     """Return a tensor with the strides that PyTorch expects: later views depend on them."""
     import torch
 
-    if not hasattr(declared, "stride"):
+    if not (hasattr(declared, "stride") and hasattr(value, "stride")):  # None orders effects
         return value
     wanted = declared.stride()
     if not all(isinstance(n, int) for n in wanted):

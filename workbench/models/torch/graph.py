@@ -126,6 +126,8 @@ class ExportedGraph:
         constants = spec.inputs_to_lifted_tensor_constants
         if node.name in constants:
             return self._state[constants[node.name]]
+        if node.name in spec.input_tokens:  # the order of effects: no value
+            return None
         return next(given) if _is_tensor(node) else node.meta.get("val")
 
 

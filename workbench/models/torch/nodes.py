@@ -37,12 +37,12 @@ class NodeCalls:
 
         Errors: ModelError for an operator that cannot be computed here, with its module and line.
         """
-        arguments = [argument_of(a, value_of) for a in node.args]
         if node.target is operator.getitem:
-            return arguments[0][arguments[1]]
+            return value_of(node.args[0].name)[node.args[1]]
         name = operator_name(node)
         if reason := refusal_of(node):
             raise cannot_compute(node, reason)
+        arguments = [argument_of(a, value_of) for a in node.args]
         options = {key: argument_of(a, value_of) for key, a in node.kwargs.items()}
         with attributed(self._attribution(node, name)):
             return _as_declared(ROWS[name](*arguments, **options), node.meta.get("val"), name)
@@ -69,14 +69,24 @@ def argument_of(argument: Any, value_of: Callable[[str], Any]) -> Any:
 
 def operator_name(node: Any) -> str:
     """Return the name of a node's operator in the table."""
-    target = node.target
+    target = operator_of(node)
     name = getattr(target, "__name__", str(target))
     return str(name).removesuffix(".default")
+
+
+def operator_of(node: Any) -> Any:
+    """Return the operator that a node calls: one with effects is called by another, which takes a
+    token of their order and returns the next with the results."""
+    import torch
+
+    return node.args[1] if node.target is torch.ops.higher_order.with_effects else node.target
 
 
 def refusal_of(node: Any) -> str:
     """Return why the operator of a node cannot be computed here; "" if it can."""
     name = operator_name(node)
+    if operator_of(node) is not node.target:
+        return "it has effects besides its result"
     if getattr(node.target, "namespace", "aten") != "aten":
         return f"{node.target} is no operator of ATen"
     if name == "as_strided" and _is_view(node.args[0]):
