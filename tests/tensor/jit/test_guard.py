@@ -199,6 +199,21 @@ PROGRAMS: dict[str, Program] = {
     "names in texts": Program(
         "m = N(k=2.0); k = 3.0; name = 'k'", "x * getattr(m, name) + globals()['k']", {
         3: "m.k = 7.0", 5: "k = 4.0", 7: "name = 'z'; m.z = 1.0"}),
+    "variables of a module that is looked up": Program(
+        "import sys; sys.modules['program'] = N(); sys.modules['program'].__dict__.update(k=2.0)\n"
+        "k = 2.0; t = v(1, 1); look = globals\ndef own(): return look()",
+        "x * own()['k'] + (lambda n: own()[n])('t')", {
+        3: "k = 7.0", 5: "t = v(5, 2)", 7: "t = Tensor.ones(2)"}),
+    "variables that inner code reads": Program(
+        "a = b = c = d = e = 1.0; t = v(1, 1)\n"
+        "def h(x):\n    class K:\n        z = d\n    return x * K.z + (y := e)",
+        "n = [a * i for i in (1, 2)]; n = [*n, *(b + i for i in n)]; g = lambda a: a * c + t; "
+        "h(x) * sum(n) + g(x)", {
+        2: "a = 2.0", 3: "b = 3.0", 4: "c = 5.0", 5: "d = 7.0", 6: "e = 9.0", 7: "t = v(2, 3)"}),
+    "attributes that a match reads": Program(
+        "class P:\n    __match_args__ = ('k',)\n    def __init__(self): self.k, self.z = 1.0, 2.0\n"
+        "p = P()\ndef g(x):\n    match p:\n        case P(a, z=b): return x * a + b", "g(x)", {
+        3: "p.k = 5.0", 5: "p.z = 7.0"}),
     "numbers of libraries": Program(
         "o = N(f=Fraction(1, 2)); d = ChainMap({}, {'k': 2.0})", "x * float(o.f) + d['k']", {
         3: "o.f = Fraction(7)", 5: "d['k'] = 9.0"}),
@@ -251,6 +266,38 @@ def test_what_is_reached_and_not_used_may_change() -> None:
         model.last = result * 2 if n % 2 else result.realize()
         model.log.append(result)
     assert len(runs) <= 4, "most calls are replays"
+
+
+LOCALS = {
+    "a variable": "t = x * 2; return t",
+    "an argument": "return (lambda t, *u, v=1, **w: t * v)(x, 2)",
+    "a loop": "for t in (1, 2): x = x * t\n    return x",
+    "a list": "return sum([t * x for t in (1, 2)])",
+    "a generator": "return sum(t * u for t in (x, x) for u in (1, 2) if u)",
+    "a dict and a set": "return sum({t: x * t for t in {u for u in (1, 2)}}.values())",
+    "a walrus": "return [(t := x * u) for u in (1, 2)][-1] + t",
+    "an inner function": "def u(t):\n        return (lambda: t)()\n    return u(x)",
+    "a free variable": "t = x\n    def u():\n        nonlocal t; t = t * 2\n    u(); return t",
+    "a class": "class C: t = 3; u = 4\n    return x * C.t * C.u",
+    "a key": "return dict(t=x, u=x)['t'] * {'u': x}['u']",
+    "an attribute": "return x * m.t",
+    "a match": "match x:\n        case t: return t * 2",
+    "an exception": "try: raise ValueError\n    except ValueError as t: return x * len(t.args)",
+}
+"""Bodies of functions in which `t` to `w` are no variables of the module."""
+
+
+@by_rows("name", LOCALS)
+def test_a_variable_of_the_module_with_the_name_of_a_local_one_may_change(name: str) -> None:
+    names: dict[str, Any] = {"__name__": "program", "runs": [], "m": SimpleNamespace(t=5)}
+    exec(f"def f(x):\n    runs.append(1)\n    {LOCALS[name]}", names)
+    call = TinyJit(names["f"])
+    for n in range(6):
+        names |= {each: vector(n, n) if n % 2 else n / 4 for each in "tuvw"}
+        result = call(vector(n, 2)).tolist()
+        assert result == names["f"](vector(n, 2)).tolist()
+        names["runs"].pop()
+    assert len(names["runs"]) == 2, "all other calls are replays"
 
 
 @pytest.mark.parametrize("number", ["m.n", "m.l[0]", "m.d['n']"], ids=["attribute", "list", "dict"])

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,14 @@ from workbench.tensor.jit.parts import (
     CONTAINERS,
     GRADIENT,
     LENGTH,
+    NAMESPACES,
     PLAIN,
     STRUCTURE,
     Parts,
     Path,
     Step,
     gradient_of,
+    is_library,
     is_special,
     layout_of,
     names_in,
@@ -96,14 +98,9 @@ HolderSteps = list[tuple[int, Holder]]
 def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> Reached:
     """Return what is reached from `roots`, each with its path. What is at paths in `free` is not
     compared by `is_unchanged`."""
-    search = _HolderSearch(free)
-    holders: HolderSteps = []
-    stack = [_FoundPart(*root, frozenset(), holders, n) for n, root in enumerate(roots)]
-    stack.reverse()
-    while stack and len(search.visited) < MOST_OBJECTS:
-        stack.extend(search.parts_of(stack.pop()))
-    for place, holder in reversed(search.holders):  # a holder comes after those below it
-        place.beside.append((place.number, holder))
+    search, holders = _searched(roots, _HolderSearch(free))
+    if search.finds_namespaces:
+        search, holders = _searched(roots, _HolderSearch(free, by_text=True))
     values = search.named_values()
     return Reached(
         search.tensors,
@@ -114,6 +111,20 @@ def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> R
         search.constants(),
         search.containers,
     )
+
+
+def _searched(
+    roots: Sequence[tuple[Path, Any]], search: _HolderSearch
+) -> tuple[_HolderSearch, HolderSteps]:
+    """Search from `roots`; return the search, and the roots that are holders."""
+    holders: HolderSteps = []
+    stack = [_FoundPart(*root, frozenset(), holders, n) for n, root in enumerate(roots)]
+    stack.reverse()
+    while stack and len(search.visited) < MOST_OBJECTS:
+        stack.extend(search.parts_of(stack.pop()))
+    for place, holder in reversed(search.holders):  # a holder comes after those below it
+        place.beside.append((place.number, holder))
+    return search, holders
 
 
 class _FoundPart(NamedTuple):
@@ -128,10 +139,13 @@ class _FoundPart(NamedTuple):
 
 
 class _HolderSearch:
-    """The search, and what it has reached so far."""
+    """The search, and what it has reached so far. `by_text`: whether the texts and the attributes
+    in code count as variables of its module, too."""
 
-    def __init__(self, free: Collection[Path]):
+    def __init__(self, free: Collection[Path], by_text: bool = False):
         self._free = free
+        self._by_text = by_text
+        self.finds_namespaces = False
         self.names: set[str] = set()
         self._values: dict[Path, Any] = {}
         self.tensors: dict[Path, Tensor] = {}
@@ -158,7 +172,9 @@ class _HolderSearch:
         if isinstance(value, FunctionType):
             attributes = names_in(value.__code__).attributes
             self.names |= attributes
-        layout = layout_of(value, attributes)
+        if isinstance(value, FunctionType | BuiltinFunctionType):
+            self._note_namespaces(value)
+        layout = layout_of(value, attributes, self._by_text)
         parts = [] if layout is None else layout.parts(value)
         self._note_kind(path, value, parts)
         if layout is None:
@@ -176,6 +192,15 @@ class _HolderSearch:
             parts[n] = None
         holder.identities = [*map(id, parts)]
         return below[::-1]
+
+    def _note_namespaces(self, function: FunctionType | BuiltinFunctionType) -> None:
+        """Note whether a function gives the variables of a module, or its code names one that
+        does."""
+        names = {function.__name__}
+        if isinstance(function, FunctionType) and not is_library(function.__module__):
+            code = names_in(function.__code__)
+            names |= code.attributes | {*code.variables}
+        self.finds_namespaces |= not NAMESPACES.isdisjoint(names)
 
     def _note_kind(self, path: Path, value: Any, parts: list[Any]) -> None:
         """Note what is compared of an object apart from its parts: its code, its length, its class,
@@ -204,8 +229,11 @@ class _HolderSearch:
 
     def named_values(self) -> dict[Path, Any]:
         """Return the numbers, texts and constants that code names. A text that was reached counts
-        as a name, too: getattr() may use it."""
+        as a name, too: getattr() may use it. So do the attributes that a `match` reads by place."""
         self.names |= {v for v in self._values.values() if isinstance(v, str)}
+        if "__match_args__" in self.names:
+            kinds = [kind for kind in self.visited.values() if isinstance(kind, type)]
+            self.names |= {n for kind in kinds for n in vars(kind).get("__match_args__", ())}
         return {p: v for p, v in self._values.items() if self._is_named(p)}
 
     def _is_named(self, path: Path) -> bool:

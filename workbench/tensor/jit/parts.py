@@ -17,7 +17,7 @@ from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
-from dis import get_instructions
+from dis import get_instructions, hasname
 from fractions import Fraction
 from functools import cache, cached_property, partial, partialmethod
 from hashlib import blake2b
@@ -179,6 +179,12 @@ STRUCTURE = {"func", "args", "keywords", "fget", "_function", "maps", "data", "_
 like `__self__`, they are used by code that does not name them."""
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 """Variables of the module os that give the environment; its other ones are not searched."""
+NAMESPACES = frozenset({
+    "globals", "vars", "eval", "exec", "__globals__", "f_globals", "modules", "import_module",
+    "__import__", "getmodule",
+})  # fmt: skip
+"""Names of what gives a module or its variables: code with one may read a variable by a text or as
+an attribute."""
 _LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
 """Modules in whose variables users put no tensors."""
 
@@ -194,12 +200,12 @@ class Layout(NamedTuple):
     parts: Parts
 
 
-def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
+def layout_of(holder: Any, used: frozenset[str], by_text: bool = False) -> Layout | None:
     """Return the layout of a holder; None if it has no parts. `used` are the names of attributes in
-    the code that led here."""
+    the code that led here; `by_text`: whether functions read variables by texts, too."""
     match holder:
         case FunctionType():
-            return _of_function(holder)
+            return _of_function(holder, by_text)
         case MethodType():
             return _of_attributes("__self__", "__func__")
         case BuiltinFunctionType():
@@ -252,9 +258,9 @@ def _of_names(names: list[str]) -> Layout:
     )
 
 
-def _of_function(function: FunctionType) -> Layout:
+def _of_function(function: FunctionType, by_text: bool) -> Layout:
     own, names = function.__globals__, names_in(function.__code__)
-    texts = [n for n in names.attributes if n in own]  # globals()[..]
+    texts = [n for n in names.attributes if by_text and n in own]  # globals()[..]
     variables = [*dict.fromkeys([*names.variables, *texts])]
     modules = names.modules
     if is_library(function.__module__):
@@ -385,13 +391,14 @@ def is_library(module: str | None) -> bool:
 
 class CodeNames(NamedTuple):
     """The names that code and the functions in it use: variables of its module, attributes (and
-    texts, which may name one), and modules that it imports."""
+    texts, which may name one), and modules that it imports. Local variables are none of these."""
 
     variables: list[str]
     attributes: frozenset[str]
     modules: list[str]
 
 
+_OF_VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL")
 _names: WeakKeyDictionary[CodeType, CodeNames] = WeakKeyDictionary()
 
 
@@ -402,12 +409,17 @@ def names_in(code: CodeType) -> CodeNames:
     modules: dict[str, None] = {}
     attributes: set[str] = set()
     for step in get_instructions(code):
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
+        if step.opname in _OF_VARIABLES:
             variables[step.argval] = None
         elif step.opname == "IMPORT_NAME":
             modules[step.argval] = None
-        elif isinstance(step.argval, str):
+        elif step.opcode in hasname:
             attributes.add(step.argval)
+        elif step.opname == "LOAD_CONST":
+            texts = step.argval if isinstance(step.argval, tuple | frozenset) else (step.argval,)
+            attributes |= {text for text in texts if isinstance(text, str)}
+        elif step.opname == "MATCH_CLASS":
+            attributes.add("__match_args__")
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = names_in(constant)
