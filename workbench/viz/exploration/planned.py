@@ -248,13 +248,21 @@ def _add_lines(
         replace(
             kernel,
             modules=calls,
-            line=lines.nearest(item.nodes[0]),
+            line=_line(lines.nearest(item.nodes[0]), viewer),
             title=_with_phases(kernel.title, own),
             names=tuple([lines.name(b) for b in item.buffers]),
             phases=own if is_trained or own == (WEIGHTS,) else (),
         )
         for kernel, item, calls, own in zip(plan.kernels, computed, modules, phases, strict=True)
     ]
+
+
+def _line(line: SourceLine | None, viewer: Viewer) -> SourceLine | None:
+    """Return the line of a kernel. Of a model or a function it is the innermost one: the calls
+    around it are the same for many kernels."""
+    if line is None or viewer.line is None or not line.inner:
+        return line
+    return line.inner[-1]
 
 
 def _phases(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[str, ...]:
