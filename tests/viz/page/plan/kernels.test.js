@@ -10,6 +10,7 @@ import {
   sharedLines,
   sharedModule,
   timedCount,
+  timeWords,
   togetherWork,
   weightKernels,
   workShare,
@@ -73,11 +74,11 @@ Deno.test("a kernel has the newest time of its variant with the default opts", (
   };
   assert.deepEqual(shown({ median_s: 7e-6 }), ["auto", "7.00 µs", "", 7e-6], "timed again");
   const busy = { median_s: 8e-6, had: 0.1 };
-  assert.deepEqual(shown(busy), ["auto", "8.00 µs", "busy", 2e-6], "shares are of the other");
+  assert.deepEqual(shown(busy), ["auto", "8.00 µs", "busy", 8e-6]);
   const doubted = { median_s: 6e-6, doubts: ["the samples lie far apart"] };
   assert.deepEqual(shown(doubted), ["auto", "6.00 µs", "uncertain", 6e-6]);
   const earlier = { median_s: 9e-6, earlier: true };
-  assert.deepEqual(shown(earlier), ["auto", "*9.00 µs", "earlier", 2e-6]);
+  assert.deepEqual(shown(earlier), ["auto", "*9.00 µs", "earlier", 9e-6]);
   assert.deepEqual(shown(busy, "mine"), ["auto", "2.00 µs", "", 2e-6], "no other variant's");
   assert.deepEqual(shown({ median_s: 7e-6, emulator: true })[1], "2.00 µs");
   record.device = "GPU";
@@ -94,6 +95,55 @@ Deno.test("a kernel whose default opts are none has the time of plain, by that n
   const work = kernelWork(record);
   assert.deepEqual(work.map(({ name }) => name), ["plain", "auto", "auto", "auto"]);
   assert.equal(workTime(work[1]), "~3.00 µs", "predicted for auto");
+});
+
+Deno.test("what is predicted is marked so in each time, sum and share", () => {
+  const work = kernelWork(recordOf([["norm", 0, null, 3e-6, 8], ["sum", 1, null, 1e-6, 8]]));
+  assert.deepEqual(work.map(workTime), ["~3.00 µs", "~1.00 µs"]);
+  assert.deepEqual(work.map(workShare), ["~75%", "~25%"]);
+  assert.deepEqual([workTotal(work), timedCount(work)], ["~4.00 µs, 16 B", ""]);
+  assert.deepEqual([timeWords(work), timeWords(work.slice(1))], ["predicted", "predicted"]);
+});
+
+Deno.test("a disturbed timing without a time leaves the predicted one, and says so", () => {
+  const rows = [["norm", 0, null, 3e-6, 8], ["norm", 0, null, null, 8], ["sum", 2, 1e-6, 2e-6, 8]];
+  const record = recordOf([...rows, ["rest", 3, null, null, 8]]);
+  for (const k of [0, 3]) record.plan.runs[k].busy = true;
+  const work = kernelWork(record);
+  assert.deepEqual(work.map(workTime), ["~3.00 µs", "~3.00 µs", "1.00 µs", ""]);
+  assert.deepEqual(work.map(({ mark }) => mark), ["predicted", "predicted", "", "predicted"]);
+  const gave = "timing was disturbed and gave no time";
+  const words = [`predicted, ${gave}`, `predicted, ${gave}`, "", gave];
+  assert.deepEqual(work.map((row) => timeWords([row])), words);
+  assert.equal(timeWords(work), `predicted for 2 of 4, ${gave} for 3 of 4`);
+  assert.equal(timedCount(work), "1 of 4 timed, 3 disturbed");
+});
+
+Deno.test("a time of plain that was disturbed is none of other default opts", () => {
+  const record = recordOf([["norm", 0, null, 3e-6, 8], ["sum", 1, null, 5e-6, 8]]);
+  record.variants[0] = variant(0, "plain", { median_s: 1e-2, had: 0.1 });
+  record.plan.runs[0].busy = true;
+  const [own] = kernelWork(record);
+  assert.deepEqual([own.name, workTime(own), own.isDisturbed], ["auto", "~3.00 µs", true]);
+  assert.deepEqual(placesOf(record, "time", ""), [[1], [0]]);
+});
+
+Deno.test("the order by time is that of the shown times, also of disturbed ones", () => {
+  const record = recordOf();
+  record.variants.push(variant(1, "auto", { median_s: 1e-7, had: 0.1 }));
+  record.variants.push(variant(3, "auto", { median_s: 1e-2, had: 0.1 }));
+  const work = kernelWork(record);
+  assert.deepEqual(work.map(workTime), ["2.00 µs", "0.10 µs", "0.10 µs", "10.0 ms"]);
+  assert.deepEqual(work.map(workShare), ["<1%", "<1%", "<1%", "~100%"]);
+  assert.deepEqual(placesOf(record, "time", ""), [[3], [0], [1, 2]]);
+});
+
+Deno.test("a sum of a disturbed and a predicted time is a predicted one", () => {
+  const record = recordOf([["norm", 0, null, 3e-6, 8], ["sum", 1, null, 5e-6, 8]]);
+  record.variants.push(variant(0, "auto", { median_s: 4e-6, had: 0.1 }));
+  const work = kernelWork(record);
+  assert.equal(workTime(togetherWork(work)), "~9.00 µs");
+  assert.equal(timeWords(work), "predicted for 1 of 2, on a busy machine for 1 of 2");
 });
 
 Deno.test("a verdict on edited source is none on the kernel", () => {

@@ -9,47 +9,50 @@ import { isOfOtherDevice } from "./variants.js";
 /** What a time is, if not measured in this session on an idle machine.
  * @typedef {"" | "busy" | "predicted" | "earlier" | "uncertain"} TimeMark */
 
-/** The cost of a kernel with the default opts: seconds, null if no time is known, and whether they
- * were measured; the newest time, as its variant (`name`) has it, also one that a busy machine
- * disturbed; its share of the newest times of all, and whether some of these are disturbed, or only
- * predicted while others were measured; bytes, operations, and its share of the peak, null if it is
+/** The cost of a kernel with the default opts: the seconds that are shown, null if no time is known,
+ * and what they are; whether they are predicted though the kernel was timed, since every run was
+ * disturbed; the variant (`name`) that they are of; their share of the times of all, and whether one
+ * of these is disturbed or predicted; bytes, operations, and its share of the peak, null if it is
  * not known.
  * @typedef {{
- *   seconds: number | null, isMeasured: boolean, newest: number | null, mark: TimeMark,
- *   name: string, share: number | null, isMixed: boolean, bytes: number, operations: number,
- *   peak: number | null
+ *   seconds: number | null, mark: TimeMark, isDisturbed: boolean, name: string,
+ *   share: number | null, isRough: boolean, bytes: number, operations: number, peak: number | null
  * }} Work */
 
-/** The cost of each kernel of a record.
+/** The cost of each kernel of a record: a kernel without a time has that of the first equal one.
  * @param {PageRecord} record
  * @returns {Work[]} */
 export function kernelWork(record) {
   const { kernels, plan: { runs } } = record;
   const variants = defaultVariants(record);
-  const measured = runs.map((run, k) => settled(variants[k]?.timing) ?? run.measured_s);
   const rows = kernels.map(({ bytes, flops }, k) => {
-    const like = runs[runs[k].like];
-    const measured_s = measured[k] ?? measured[runs[k].like];
-    const isMeasured = measured_s !== null;
-    const isBusy = !isMeasured && Boolean(runs[k].busy || like.busy);
-    const seconds = measured_s ?? like.predicted_s;
-    const timing = variants[k]?.timing;
-    /** @type {TimeMark} */
-    const own = isMeasured ? runMark(measured[k] === null ? like : runs[k]) : "predicted";
-    const mark = timing ? timingMark(timing) : isBusy ? "busy" : own;
-    const newest = timing ? timing.median_s : seconds;
-    const name = variants[k]?.name ?? AUTO;
-    const peak = (timing ?? variants[runs[k].like]?.timing)?.share?.fraction ?? null;
-    return { seconds, isMeasured, newest, mark, name, bytes, operations: flops, peak };
+    const like = runs[k].like;
+    const hasOwn = variants[k] || runs[k].measured_s !== null;
+    const variant = variants[hasOwn ? k : like];
+    const time = shownTime(variant?.timing, runs[hasOwn ? k : like], runs[like].predicted_s);
+    const isDisturbed = time.mark === "predicted" && Boolean(runs[k].busy || runs[like].busy);
+    const peak = (variant ?? variants[like])?.timing?.share?.fraction ?? null;
+    return { ...time, isDisturbed, name: variant?.name ?? AUTO, bytes, operations: flops, peak };
   });
-  const all = rows.reduce((sum, { newest }) => sum + (newest ?? NaN), 0); // NaN: one is unknown
-  const count = rows.filter(({ mark }) => mark !== "predicted").length;
-  const isMixed = rows.some(({ mark }) => mark === "busy") || count > 0 && count < rows.length;
+  const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? NaN), 0); // NaN: one is unknown
+  const isRough = rows.some(({ mark }) => mark === "busy" || mark === "predicted");
   return rows.map((row) => ({
     ...row,
-    isMixed,
-    share: all && row.newest !== null ? row.newest / all : null,
+    isRough,
+    share: all && row.seconds !== null ? row.seconds / all : null,
   }));
+}
+
+/** The time of a kernel, and what it is: its newest timing, its measured run, or what is predicted.
+ * No mark stands without the figure that it is of.
+ * @param {TimingRow | null | undefined} timing
+ * @param {PlanRun} run
+ * @param {number | null} predicted_s
+ * @returns {{seconds: number | null, mark: TimeMark}} */
+function shownTime(timing, { measured_s, is_certain = true }, predicted_s) {
+  if (timing) return { seconds: timing.median_s, mark: timingMark(timing) };
+  if (measured_s === null) return { seconds: predicted_s, mark: "predicted" };
+  return { seconds: measured_s, mark: is_certain ? "" : "uncertain" };
 }
 
 const AUTO = "auto";
@@ -58,16 +61,9 @@ const AUTO = "auto";
 const timingMark = ({ had = null, earlier, doubts = [] }) =>
   had !== null ? "busy" : earlier ? "earlier" : doubts.length ? "uncertain" : "";
 
-/** @type {(run: PlanRun) => TimeMark} */
-const runMark = ({ is_certain = true }) => is_certain ? "" : "uncertain";
-
-/** The seconds of a timing of this session in which the kernel had its cores.
- * @param {TimingRow | null | undefined} timing */
-const settled = (timing) =>
-  timing && ["", "uncertain"].includes(timingMark(timing)) ? timing.median_s : null;
-
 /** The variant of each kernel with the default opts of the record's device, where it was timed
- * there; that without opts where those are the default opts.
+ * there; that without opts where those are the default opts, which shows in the time of the run: a
+ * run that was disturbed may have been of other opts, and has no time.
  * @param {PageRecord} record
  * @returns {(VariantRow | null)[]} */
 function defaultVariants(record) {
@@ -86,9 +82,7 @@ function defaultVariants(record) {
     if (auto) return isTimed(auto) ? auto : null;
     const plain = variants[root], timing = plain?.timing;
     if (!timing || !isTimed(plain)) return null;
-    const { busy, measured_s } = runs[k];
-    const isRun = measured_s === timing.median_s || (busy && timingMark(timing) === "busy");
-    return isRun ? plain : null;
+    return runs[k].measured_s === timing.median_s ? plain : null;
   });
 }
 
@@ -118,12 +112,11 @@ export function togetherWork(rows) {
   const isOne = rows.every(({ name }) => name === rows[0].name);
   return {
     seconds: rows.length ? sum((row) => row.seconds) : null,
-    isMeasured: rows.every((row) => row.isMeasured),
-    newest: rows.length ? sum((row) => row.newest) : null,
     mark: MARKS.find(has) ?? "",
+    isDisturbed: rows.some((row) => row.isDisturbed),
     name: rows.length && isOne ? rows[0].name : AUTO,
     share: rows.length ? sum((row) => row.share) : null,
-    isMixed: rows.some((row) => row.isMixed),
+    isRough: rows.some((row) => row.isRough),
     bytes: sum((row) => row.bytes) ?? 0,
     operations: sum((row) => row.operations) ?? 0,
     peak: peakTogether(rows),
@@ -142,31 +135,55 @@ function peakTogether(rows) {
   return seconds ? used / seconds : null;
 }
 
-/** @type {TimeMark[]} */
-const MARKS = ["busy", "predicted", "earlier", "uncertain"];
+/** The marks of times, the one that matters most in a sum first.
+ * @type {TimeMark[]} */
+const MARKS = ["predicted", "busy", "earlier", "uncertain"];
 
-/** The newest time: "1.20 ms"; "~1.20 ms" where it is predicted, "*1.20 ms" of an earlier session; ""
- * where it is unknown.
+/** The time: "1.20 ms"; "~1.20 ms" where it is predicted, or a part of it, "*1.20 ms" of an earlier
+ * session; "" where it is unknown.
  * @param {Work} work */
-export const workTime = ({ newest, mark }) =>
-  newest === null ? "" : `${SIGNS[mark]}${secondsText(newest)}`;
+export const workTime = (work) =>
+  work.seconds === null ? "" : `${timeSign(work)}${secondsText(work.seconds)}`;
+
+/** The sign before a time.
+ * @param {Work} work */
+export const timeSign = ({ mark }) => SIGNS[mark];
 
 /** @type {Record<TimeMark, string>} */
 const SIGNS = { "": "", busy: "", predicted: "~", earlier: "*", uncertain: "" };
 
-/** "12%", of the time of all kernels; "~12%" while some of these are disturbed or predicted, and
- * others timed; "" where it is unknown.
- * @param {Work} work */
-export const workShare = ({ share, isMixed }) =>
-  share === null ? "" : share < 0.01 ? "<1%" : `${isMixed ? "~" : ""}${Math.round(share * 100)}%`;
+/** What the times of kernels are, if not measured here undisturbed: "predicted", or "predicted for 3
+ * of 4" of several.
+ * @param {Work[]} rows */
+export function timeWords(rows) {
+  /** @type {[string, (row: Work) => boolean][]} */
+  const kinds = [
+    ["predicted", ({ mark, seconds }) => mark === "predicted" && seconds !== null],
+    ["timing was disturbed and gave no time", ({ isDisturbed }) => isDisturbed],
+    ["on a busy machine", ({ mark }) => mark === "busy"],
+    ["measured earlier", ({ mark }) => mark === "earlier"],
+    ["not certain", ({ mark }) => mark === "uncertain"],
+  ];
+  return kinds.flatMap(([words, isOf]) => {
+    const count = rows.filter(isOf).length;
+    const some = count < rows.length ? ` for ${count} of ${rows.length}` : "";
+    return count ? [`${words}${some}`] : [];
+  }).join(", ");
+}
 
-/** "21 of 48 timed" while some kernels are, and others are not; else "".
+/** "12%", of the time of all kernels; "~12%" while some of these are disturbed or predicted; "" where
+ * it is unknown.
+ * @param {Work} work */
+export const workShare = ({ share, isRough }) =>
+  share === null ? "" : share < 0.01 ? "<1%" : `${isRough ? "~" : ""}${Math.round(share * 100)}%`;
+
+/** "21 of 48 timed, 3 disturbed" while some kernels are, and others are not; else "".
  * @param {Work[]} work of all kernels */
 export function timedCount(work) {
-  const count = work.filter(({ isMeasured }) => isMeasured).length;
-  const busy = work.filter(({ isMeasured, mark }) => !isMeasured && mark === "busy").length;
-  if (!(count || busy) || count === work.length) return "";
-  return `${count} of ${work.length} timed${busy ? `, ${busy} busy` : ""}`;
+  const count = work.filter(({ mark }) => mark === "" || mark === "uncertain").length;
+  const disturbed = work.filter(({ mark, isDisturbed }) => mark === "busy" || isDisturbed).length;
+  if (!(count || disturbed) || count === work.length) return "";
+  return `${count} of ${work.length} timed${disturbed ? `, ${disturbed} disturbed` : ""}`;
 }
 
 /** "1.20 ms, 40 MiB": of several kernels together.

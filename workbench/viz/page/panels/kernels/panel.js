@@ -20,6 +20,7 @@ import {
   sharedLines,
   sharedModule,
   timedCount,
+  timeWords,
   togetherWork,
   weightKernels,
   WEIGHTS,
@@ -136,11 +137,10 @@ function markRow(el, { rows }, kernel) {
 function totalText(app) {
   const work = kernelWork(app.record);
   if (!work.length) return null;
-  const predicted = work.filter(({ isMeasured }) => !isMeasured).length;
   const count = timedCount(work);
   const title = [
     "one run of each kernel with the default opts, warm: the sum of their times; the bytes that they read and write",
-    predicted && `~: predicted for ${predicted} of ${work.length}`,
+    timeWords(work),
     count && "the shares are exact once all are timed",
   ];
   const total = [workTotal(work), count].filter(Boolean).join(", ");
@@ -265,7 +265,8 @@ function kernelRow(app, row, all, toggle) {
   const isGroup = places.length > 1;
   const kernel = app.record.kernels[i];
   const own = places.map((k) => app.record.kernels[k]);
-  const work = togetherWork(places.map((k) => all.work[k]));
+  const each = places.map((k) => all.work[k]);
+  const work = togetherWork(each);
   const isOnePhase = own.every(({ phases }) => phases.join() === kernel.phases.join());
   const phases = isOnePhase ? phasesOf(app.record, [i]) : [];
   const lines = [...new Set((isWeights ? own : [kernel]).flatMap(linesOf))];
@@ -286,7 +287,7 @@ function kernelRow(app, row, all, toggle) {
         "aria-selected": String(has(row, app.view.kernel)),
         "data-item": "",
         "data-key": rowKey(row),
-        title: isWeights ? aboutWeights(app, row, work) : aboutKernel(app, row, work, module),
+        title: isWeights ? aboutWeights(app, row, each) : aboutKernel(app, row, each, module),
         onclick: isGroup ? () => toggle(row) : () => app.select({ kernel: i }),
       },
       h(
@@ -317,11 +318,11 @@ const figures = (work) =>
     h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),
   );
 
-/** The variant, its newest time, and whether that was disturbed: together in any width, since a time
+/** The variant, its time, and whether that was disturbed: together in any width, since a time
  * without its variant may be taken for that of another one.
  * @param {Work} work */
 const timeOf = (work) =>
-  work.newest === null ? [] : [
+  work.seconds === null ? [] : [
     recordText(work.name, "wb-quiet wb-small", MOST_NAME),
     ` ${workTime(work)}`,
     work.mark in DOUBTS &&
@@ -340,17 +341,11 @@ const countOf = ({ places, isWeights }) => `${places.length} ${isWeights ? "kern
 /** @param {KernelRow} kernel */
 const linesOf = ({ line, inner }) => line === null ? [] : [line, ...inner];
 
-/** @param {Work} work */
-const timeInWords = (work) =>
-  work.newest !== null &&
-  `${workTime(work)} with the default opts${MARK_WORDS[work.mark]}`;
-
-const MARK_WORDS = {
-  "": "",
-  busy: ", on a busy machine",
-  predicted: ", predicted",
-  earlier: ", measured earlier",
-  uncertain: ", not certain",
+/** @param {Work[]} work of the kernels of a row */
+const timeInWords = (work) => {
+  const time = workTime(togetherWork(work));
+  const own = time && `${time} with the default opts`;
+  return [own, timeWords(work)].filter(Boolean).join(", ");
 };
 
 /** @param {Row} row */
@@ -360,7 +355,7 @@ const clickInWords = ({ places, isOpen }) =>
 /** The hover text of kernels that draw weights.
  * @param {App} app
  * @param {Row} row
- * @param {Work} work */
+ * @param {Work[]} work of each kernel */
 function aboutWeights(app, row, work) {
   const time = timeInWords(work);
   return [app.record.plan.hint, time && `${time}, together`, clickInWords(row)]
@@ -370,7 +365,7 @@ function aboutWeights(app, row, work) {
 /** The hover text of a row.
  * @param {App} app
  * @param {Row} row
- * @param {Work} work
+ * @param {Work[]} work of each kernel
  * @param {string} module */
 function aboutKernel(app, row, work, module) {
   const { places } = row;

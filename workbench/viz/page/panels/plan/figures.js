@@ -5,18 +5,20 @@ import { chooser } from "../../app/pieces.js";
 import { percent } from "../../app/timing.js";
 import { h } from "../../base/elements.js";
 import { bytesText, countText, secondsText } from "../../base/text.js";
+import { timeSign } from "../../record/kernels.js";
 
 /** @import { Work } from "../../record/kernels.js" */
 
-/** A figure of a kernel: its word, its value (null: not known), its text; `most` is the end of its
- * scale, from 0 on, where that is fixed.
+/** A figure of a kernel: its word, its value (null: not known), its text, and the sign before
+ * it; `most` is the end of its scale, from 0 on, where that is fixed.
  * @typedef {{
- *   name: string, of(work: Work): number | null, text(value: number): string, most?: number
+ *   name: string, of(work: Work): number | null, text(value: number): string,
+ *   sign?(work: Work): string, most?: number
  * }} Figure */
 
 /** @type {Figure[]} */
 export const FIGURES = [
-  { name: "time", of: ({ newest }) => newest, text: secondsText },
+  { name: "time", of: ({ seconds }) => seconds, text: secondsText, sign: timeSign },
   { name: "bytes", of: ({ bytes }) => bytes, text: bytesText },
   { name: "operations", of: ({ operations }) => operations, text: countText },
   { name: "share of peak", of: ({ peak }) => peak, text: percent, most: 1 },

@@ -14,6 +14,7 @@ import {
   mainPhase,
   phaseLetters,
   phasesOf,
+  timeWords,
   togetherWork,
   withoutPhases,
   workShare,
@@ -243,7 +244,9 @@ function unitTexts(record, unit, work) {
   const { kernels, plan } = record;
   const places = unit.kernels;
   const isFold = places.length > 1;
-  const own = togetherWork(places.map((k) => work[k]));
+  const each = places.map((k) => work[k]);
+  const own = togetherWork(each);
+  const words = timeWords(each);
   const title = unitTitle(record, unit);
   const [time, share, bytes] = [workTime(own), workShare(own), bytesText(own.bytes)];
   const about = [
@@ -251,7 +254,7 @@ function unitTexts(record, unit, work) {
     isFold
       ? `${title}: ${plural(places.length, "kernel")}, ${kernelNumbers(places)}`
       : `kernel ${places[0] + 1}: ${title}`,
-    time && `${time}${own.mark && ` (${own.mark})`}, ${share} of the time of all kernels`,
+    time && `${time}${words && ` (${words})`}, ${share} of the time of all kernels`,
     [...new Set(places.flatMap((k) => kernels[k].phases))].join(" and "),
     `reads and writes ${bytes}`,
     isFold || plan.nodes.length ? "click: unfold" : "",
@@ -268,10 +271,11 @@ function unitTexts(record, unit, work) {
  * @param {Figure} figure
  * @param {Scale | null} scale */
 function unitFigure({ kernels }, work, figure, scale) {
-  const value = figure.of(togetherWork(kernels.map((k) => work[k])));
+  const own = togetherWork(kernels.map((k) => work[k]));
+  const value = figure.of(own);
   return {
     tint: scale?.tint(value) ?? UNKNOWN,
-    sub: value === null ? "not known" : figure.text(value),
+    sub: value === null ? "not known" : `${figure.sign?.(own) ?? ""}${figure.text(value)}`,
   };
 }
 
