@@ -120,7 +120,7 @@ def _measure(session: LiveRecord, kernels: Mapping[int, Kernel]) -> None:
                 samples = times[f"variant {place}"]
                 _show_ours(session, place, _our_row(kernel, samples, busy, turns))
         session.send_changes()
-    _measure_modules(session)
+    _measure_modules(session, theirs)
 
 
 def _baselines_that_run(session: LiveRecord) -> dict[str, Run]:
@@ -166,9 +166,9 @@ class _RunOfAll:
             launch()
 
 
-def _measure_modules(session: LiveRecord) -> None:
-    """Show the times of the modules of the baselines that were timed. Errors: TaskStopped."""
-    for name, run in by_name(session).items():
+def _measure_modules(session: LiveRecord, theirs: Mapping[str, Run]) -> None:
+    """Show the times of the modules of baselines that were timed. Errors: TaskStopped."""
+    for name, run in theirs.items():
         place = add_row(session, name)
         row = session.record.baselines[place]
         if not isinstance(run, FrameworkRun) or row.timing is None:
