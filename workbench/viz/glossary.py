@@ -380,7 +380,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "unchanged": "Also show the passes that changed nothing.",
         "differences": "+ is new, − is gone, ⋯ stands for lines that are the same on both sides.",
         "v0": "A value that is used again: v and a number where you gave it no name.",
-        "_0": "_0, _1: the position along the first, second axis of a value.",
+        "_0_1": "_0_0, _0_1: the position along the first, second axis of the value of kernel 0.",
         "bisect": "Runs the program after each rewrite, to find the first one that changes the"
             " answer.",
         "values at a position": "Computes the picked node at a position that you choose, in"

@@ -71,7 +71,7 @@ def test_values_of_an_index_before_there_is_a_kernel() -> None:
         here = {"variant": None, "pass": place}
         (node, *_) = plain(session.record)["passes"][place]["after"]
         (node, *_) = plain(session.record)["nodes"]["src"][node]
-        reply = done(session, "values", **here, node=node, at={"_0": 1, "_1": 3})
+        reply = done(session, "values", **here, node=node, at={"_0_0": 1, "_0_1": 3})
         assert (reply["value"], reply["min"], reply["max"]) == ((5 - 1) * 8 + 3, 0, 47)
 
 
