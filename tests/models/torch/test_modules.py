@@ -11,7 +11,7 @@ import pytest
 
 from tests.peers import torch
 from tests.support import LONG
-from workbench import ModelError, Tensor, explore, load_model
+from workbench import ModelError, Tensor, WorkbenchError, explore, load_model
 from workbench.models.torch.table import ROWS as OPERATORS
 from workbench.models.torch.values import from_torch, to_torch
 
@@ -325,3 +325,12 @@ def test_a_kernel_has_the_line_of_forward_that_calls_its_operator() -> None:
     (kernel,) = explore(T.Sequential(Net()), torch.ones(2, 4)).kernels
     assert kernel.line is not None and kernel.line.text == "return self.first(y)"
     assert kernel.modules[0] == ("0.first", "addmm")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
+@pytest.mark.parametrize("make", [lambda: torch.nn.Linear(4, 3), lambda: torch.nn.Conv1d(4, 3, 1)])
+def test_an_input_of_another_dtype_than_the_weights_is_refused(make: Any, dtype: Any) -> None:
+    x = torch.ones(2, 4, 4)
+    model = load_model(make(), x)
+    with pytest.raises(WorkbenchError, match="values of one dtype|should be the same"):
+        model(x.to(dtype))

@@ -7,18 +7,27 @@ from collections.abc import Sequence
 
 from workbench.models.torch.operators.reductions import vector_norm
 from workbench.models.torch.table import row
+from workbench.tensor.operands.arguments import dtype_error
 from workbench.tensor.tensor import Tensor
 
 
 @row("mm", "bmm", "mv", "dot", "matmul")
 def product(x: Tensor, y: Tensor) -> Tensor:
+    _check_dtypes(x, y)
     return x @ y
+
+
+def _check_dtypes(x: Tensor, y: Tensor) -> None:
+    """Errors: DTypeError for operands of two dtypes, which PyTorch refuses; its export does not."""
+    if x.dtype is not y.dtype:
+        what = f"cannot multiply {x.dtype} by {y.dtype}"
+        raise dtype_error(what, "PyTorch multiplies values of one dtype", f"x.cast('{y.dtype}')")
 
 
 @row("addmm", "baddbmm", "addmv")
 def add_product(bias: Tensor, x: Tensor, y: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * bias + alpha * (x @ y); with beta = 0 what `bias` holds does not count."""
-    scaled = x @ y if alpha == 1 else (x @ y) * alpha
+    scaled = product(x, y) if alpha == 1 else product(x, y) * alpha
     if beta == 0:
         return scaled
     return scaled + (bias if beta == 1 else bias * beta)
@@ -36,6 +45,7 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Tensor:
+    _check_dtypes(x, weight)
     axes = weight.ndim - 2
     single = x.ndim == weight.ndim - 1
     x = x.unsqueeze(0) if single else x
