@@ -1,9 +1,8 @@
 """A model whose weights are not drawn yet, in a real browser: the kernels that draw them are one fold
-below the others, in the list of kernels and in the plan."""
+before the others, in the list of kernels and in the plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from playwright.sync_api import expect
 
 from tests.viz.browser.browser import drawn, opened, shown
 from tests.viz.browser.scans.scan import barriers, unexplained
+from tests.viz.browser.test_many_kernels import plan_page
 from tests.viz.record.support import exported, plain
 from tests.viz.support import array
 from workbench import Tensor, explore, nn
@@ -43,12 +43,6 @@ def record() -> Record:
 @pytest.fixture
 def opener() -> Any:
     return plan_page
-
-
-def plan_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
-    for page in shown(browser, folder, html, mode="3"):
-        page.wait_for_selector(".wb-plan .wb-g-stage > *")
-        yield page
 
 
 def selected(page: Any) -> list[str]:
