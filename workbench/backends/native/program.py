@@ -281,7 +281,7 @@ class NativeLaunch:
 class NativeBatch:
     """Launches that run one after the other. The first call runs and times each; later ones are a
     native call for as many neighbours as take at most a slice, so that Ctrl-C works between them.
-    The call reads a table; code compiled for each batch would save a nanosecond a kernel at most.
+    The call reads a table, so that nothing is compiled for a batch.
     """
 
     def __init__(self, launches: Sequence[NativeLaunch]):

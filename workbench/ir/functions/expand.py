@@ -75,8 +75,8 @@ EXPAND_FUNCTIONS = Pass(
 
 
 def _example(op: Ops) -> UOp:
-    dtype = dtypes.uint32 if op is Ops.THREEFRY else dtypes.float32
-    variables = [variable(dtype, name) for name in ("xyabc" if dtype.is_float else "abcde")]
+    dtype, names = (dtypes.uint32, "abcde") if op is Ops.THREEFRY else (dtypes.float32, "xy")
+    variables = [variable(dtype, name) for name in names]
     return UOp(op, dtype, tuple(variables[: OPS[op].arity]))
 
 
