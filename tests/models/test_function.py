@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy import asarray
 
 from tests.support import by_rows
 from workbench import TinyJit, load_model, nn
@@ -98,6 +99,26 @@ def test_what_a_function_may_be(
     assert len(outputs) == count and all(isinstance(each, Tensor) for each in outputs)
 
 
+def prepared(x: Any, y: Any) -> Any:
+    x = np.asarray(x, dtype=np.float64)
+    rows = np.array([x[0], y[:, 0]])
+    copy = np.array(x)
+    copy += 1
+    np.asarray(y)[0] = 2
+    return x, rows, copy, np.ascontiguousarray(y.T), np.asarray([1, 2]) * x[0, 0]
+
+
+def test_arrays_are_made_of_tensors() -> None:
+    makers = np.array, np.asarray
+    outputs = results_of(prepared, (A, W)).outputs
+    for got, wanted in zip(outputs, prepared(A, W.copy()), strict=True):
+        assert got.numpy().dtype == wanted.dtype
+        np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-6)
+    with pytest.raises(WorkbenchError):
+        results_of(lambda x: np.asarray(x).tolist(), (A,))
+    assert (np.array, np.asarray) == makers and type(np.asarray(Tensor(A))) is np.ndarray
+
+
 def test_variables_around_a_function_stay() -> None:
     weights, step = W.copy(), 0.5
 
@@ -147,7 +168,7 @@ def branch(x: Any) -> Any:
         (lambda x: np.nonzero(x), (A,), "np.nonzero needs the values of a Tensor"),
         (lambda x: np.where(x > 0), (A,), "np.where(condition) needs the values"),
         (lambda x: np.allclose(x, x), (A,), "which code may branch on"),
-        (lambda x: np.array(x), (A,), "an array of numpy is made of a Tensor in the function"),
+        (lambda x: asarray(x), (A,), "an array of numpy is made of a Tensor in the function"),
         (lambda x: float(np.sum(x)), (A,), "a number is made of a Tensor in the function"),
         (lambda x: np.linalg.inv(x), (A[:, :3],), "LAPACK computes it"),
         (computed, (A,), "a Tensor is computed in computed"),

@@ -160,6 +160,8 @@ def test_a_method_is_numpys(name: str) -> None:
         *("x[np.array([True, False, True])]", "[row.sum() for row in x]", "x.sum(initial=2)"),
         *("x.astype(float) / x.astype(int)", "x.reshape(2, 6, copy=True)", "x.size", "x.ndim"),
         *("x.nbytes", "x.itemsize", "x.shape", "x.dtype", "len(x)", "np.finfo(x.mean().dtype).eps"),
+        *("x.sum(where=x > 0)", "np.mean(x, 0, where=x > -9)", "np.std(x, where=x[0] < 0)"),
+        *("x.max(1, initial=-99, where=x < 0)", "np.any(x, where=x > 2)", "x.all(where=x != 0)"),
         *("np.add.outer(x, x[0])", "x.dot(y)", "x.trace(offset=1)", "x.diagonal(1)", "x.ravel()"),
     ],
 )
@@ -305,6 +307,7 @@ VIEWS = (
     *("np.flip({a}, 0)", "{a}.reshape(-1, 2)", "{a}[1:]", "{a}.ravel('F')", "{a}.T.ravel()"),
     *("np.reshape({a}, (2, -1), order='F')", "{a}.T.reshape(-1, 3)", "{a} + 0", "{a}.T * 2"),
     *("np.split({a}, [1])[1]", "{a}.diagonal()", "{a}.copy()", "{a}.flatten()", "{a}.squeeze()"),
+    *("{a}[0][None]", "{a}[0, ...]", "{a}.reshape(-1)[1]", "np.expand_dims({a}[0], 0)"),
 )
 """Arrays made of another, on its memory or not; which, depends on how numpy lays that out."""
 
@@ -319,10 +322,11 @@ def test_writes_are_seen_through_numpys_views() -> None:
             name = names[int(rng.integers(len(names)))]
             line = f"v{len(values)} = {VIEWS[int(rng.integers(len(VIEWS)))].format(a=name)}"
             if rng.random() < 0.4:
-                line = f"{name}[..., {int(rng.integers(2))}] += {10 * len(lines) + 10}"
+                place = ("[..., 0]", "[..., 1]", "")[int(rng.integers(3))]
+                line = f"{name}{place} += {10 * len(lines) + 10}"
             if len(lines) < 8 and tried(line, values) is None:
                 lines.append(line)
-                names = [each for each in values if isinstance(values[each], np.ndarray)]
+                names = [n for n in values if isinstance(values[n], np.ndarray | np.generic)]
         program = "; ".join(lines)
         what = f"seed {seed}: x = np.arange({x.size}.0), strides {x.strides}, {x.shape}; {program}"
         wanted, got = {"v0": x.copy(order="K")}, {"v0": over(x)}
@@ -483,11 +487,13 @@ def _add_to(array: Any, x: Any) -> Any:
         (lambda x: x.flatten(1), "order=1 is not computed", ""),
         (lambda x: x.reshape(2, shape=3), "numpy's reshape takes", "Tensor(x)"),
         (lambda x: x.nonzero(), "the values decide the shape of its result", ""),
-        (lambda x: x[x > 0], "a Tensor is computed in the function", ""),
+        (lambda x: x[x > 0], "a mask chooses elements of a Tensor", "np.sum(x, where=mask)"),
+        (lambda x: np.unique(x), "the values decide", "np.unique before the call"),
+        (lambda x: np.linalg.lstsq(x, x[:, 0]), "by steps that depend on the values", "before"),
         (lambda x: x.tolist(), "a Tensor is computed in the function", ""),
         (lambda x: x.sum().item(), "a Tensor is computed in the function", ""),
         (lambda x: x * float(x[0, 0]), "a number is made of a Tensor", "x itself for float(x)"),
-        (lambda x: np.asarray(x).sum(), "an array of numpy is made of a Tensor", "like=x"),
+        (lambda x: np.zeros(4).__setitem__(..., x[0]), "an array of numpy is made", "like=x"),
         (lambda x: _set_element(np.zeros(3), x), "a number is made of a Tensor", ""),
         (lambda x: _add_to(np.zeros((3, 4)), x), "other code can see it", "like=x"),
         (lambda x: _add_to(np.zeros((4, 4))[1:], x), "other code can see it", "like=x"),
@@ -503,11 +509,23 @@ def _add_to(array: Any, x: Any) -> Any:
         (lambda x: x.tobytes(), "it writes text or a file", ""),
         (lambda x: x.put(0, 1), "it writes to its argument", ""),
         (lambda x: x.astype(int, casting="safe"), "cannot cast float32 to int64", "unsafe"),
-        (lambda x: x.sum(where=x > 0), "where=", "np.where"),
+        (lambda x: x.max(where=x > 0), "of none of them there is no extreme", "initial="),
+        (lambda x: x.sum(where=x), "where= has dtype float32", "x != 0"),
         (lambda x: np.exp(x, out=np.zeros((3, 4))), "holds no expression", "without it"),
     ],
     ids=(
-        *("keepdim", "flatten", "reshape", "nonzero", "mask", "tolist", "item", "number"),
+        *(
+            "keepdim",
+            "flatten",
+            "reshape",
+            "nonzero",
+            "mask",
+            "unique",
+            "lstsq",
+            "tolist",
+            "item",
+            "number",
+        ),
         *("asarray", "element", "alias", "view", "add.at", "slice at", "copyto"),
         *(
             "branch",
@@ -520,6 +538,7 @@ def _add_to(array: Any, x: Any) -> Any:
             "put",
             "casting",
             "where",
+            "mask of floats",
         ),
         "out",
     ),

@@ -19,6 +19,7 @@ import numpy as np
 
 from workbench.base.context import Context
 from workbench.base.errors import ModelError, WorkbenchError, kind_of
+from workbench.models.array_makers import makers_of_tensors
 from workbench.models.numpy_array import NumpyTensor, as_array
 from workbench.models.sources import is_source
 from workbench.models.torch.values import from_torch
@@ -53,7 +54,7 @@ def results_of(function: Callable[..., Any], arguments: Sequence[object]) -> Fun
     kind = Tensor if is_jit else NumpyTensor
     tensors = {key: over_tensors(value, kind) for key, value in inputs.items()}
     with computing_nothing(name, skips_realize=is_jit), Context(JIT=0):
-        with _variables_kept(function):
+        with _variables_kept(function), makers_of_tensors():
             result = _called(function, tensors.values())
     outputs = list(_outputs(result, "", name, result))
     if not outputs:

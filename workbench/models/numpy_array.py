@@ -169,7 +169,7 @@ def _conjugate(x: NumpyTensor) -> NumpyTensor:
 
 
 def _fill(x: NumpyTensor, value: Any) -> None:
-    if not x.ndim:
+    if _is_number(x):
         raise dtype_error(
             "x.fill of no axes is not computed",
             "numpy fills an array of one element, and leaves a number as it is",
@@ -240,12 +240,15 @@ ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-_NO_ARRAY = (
-    "no np.asarray(x) where x is an array, x.astype(..) for a dtype, np.array([x, y], like=x) for a"
-    " list, np.zeros(n, like=x) to write to"
-)
+_TO_WRITE_TO = "np.zeros(n, like=x) for an array that x is written to"
+_NO_ARRAY = f"{_TO_WRITE_TO}, np.asarray(x) by that name for asarray(x)"
 _NO_BRANCH = "np.where(condition, a, b), np.max(x) for max(x), np.isin(x, values) for a search"
-_NO_NUMBER = "np.exp(x) for math.exp(x), and x itself for float(x), which is an expression"
+_NO_NUMBER = (
+    "np.exp(x) for math.exp(x), x itself for float(x), which is an expression, " + _TO_WRITE_TO
+)
+_NO_INDEX = (
+    "x[i] for one element, np.where(np.arange(n) < i, x, 0) for x[:i], or the number as an argument"
+)
 
 
 class NumpyTensor(Tensor):
@@ -255,7 +258,10 @@ class NumpyTensor(Tensor):
     computed, for what needs values.
     """
 
-    __slots__ = ("_strides",)
+    __slots__ = ("_is_array", "_strides")
+    _is_array: bool
+    """True for an array of no axes; unset for other Tensors of no axes, which are numbers to numpy:
+    their views are copies, and `x += y` binds x to another number."""
     _strides: tuple[int, ...]
     """The strides of numpy's array, in elements; unset where they are those of row-major order."""
 
@@ -294,10 +300,11 @@ class NumpyTensor(Tensor):
         if name in WRITERS:
             return write_by(name, args, kwargs)
         args, kwargs, out = _without_out(func, args, kwargs)
+        is_number = _is_number(self)
         result = apply_function(self, func, args, kwargs)
         if out is not None:
             return written(name, out, _own(result, [*args, *kwargs.values()]))
-        if not self.ndim and self._memory is None:  # a number in numpy: its views are copies
+        if is_number:
             return _own(result, [*args, *kwargs.values()])
         if name == "reshape":
             return _reshaped(result, *args, **kwargs)
@@ -305,7 +312,7 @@ class NumpyTensor(Tensor):
             is_view = is_contiguous(_twin(self), *args[1:], **kwargs)
             return _as_array(result) if is_view else _own(result, [self])
         if name in VIEWS:
-            result = changed(result, _as_array)
+            result = changed(result, _as_view)
             return _laid_out(result, func, args, kwargs) if name in LAID_OUT else result
         return _own(result, [*args, *kwargs.values()])
 
@@ -335,13 +342,14 @@ class NumpyTensor(Tensor):
         is one, too, and an element has memory of its own."""
         if not is_users_call():
             return super().__getitem__(index)
+        is_copy = _is_number(self)
         part = super().__getitem__(_index(index))
         entries = index if isinstance(index, tuple) else (index,)
         if part.ndim and part._memory is not None and part._memory is self._memory:
             _set_strides(part, strides_of(_twin(self)[index]))
         is_element = not part.ndim and not any(entry is Ellipsis for entry in entries)
-        is_element = is_element or not (self.ndim or self._memory)  # of a number
-        return part._with(part.uop) if is_element else part
+        part = part._with(part.uop) if is_copy or is_element else part
+        return part if is_element else _as_view(part)
 
     def __setitem__(self, index: Any, x: Any) -> None:
         super().__setitem__(_index(index) if is_users_call() else index, x)
@@ -361,7 +369,7 @@ class NumpyTensor(Tensor):
         return bool(np.any(np.equal(self, value)))  # type: ignore[call-overload]
 
     def __index__(self) -> int:
-        refuse_to_compute("a Tensor's value is used as an index or a size")
+        refuse_to_compute("a Tensor's value is used as an index or a size", "", _NO_INDEX)
         return int(self.item())
 
 
@@ -373,19 +381,35 @@ def as_array(array: np.ndarray[Any, Any], device: str | None = None) -> NumpyTen
     """Return the Tensor that stands for an array of numpy."""
     tensor = NumpyTensor(array, device=device)
     _set_strides(tensor, strides_of(array))
+    _as_view(tensor)
     return tensor
 
 
 def own_copy(x: Tensor) -> Tensor:
     """Return a Tensor of the same value, and of the same layout, that is written to alone."""
     copy = x._with(x.uop)
+    if not isinstance(x, NumpyTensor):
+        return copy
     _set_strides(copy, getattr(x, "_strides", None))
-    return copy
+    return copy if _is_number(x) else _as_view(copy)
 
 
 def _as_array(leaf: Any) -> Any:
     if isinstance(leaf, Tensor) and not isinstance(leaf, NumpyTensor):
         return NumpyTensor(leaf)
+    return leaf
+
+
+def _is_number(x: NumpyTensor) -> bool:
+    """Whether numpy has a number for a Tensor, and no array."""
+    return not x.ndim and not hasattr(x, "_is_array")
+
+
+def _as_view(leaf: Any) -> Any:
+    """Return what numpy has as an array, also if it has no axes."""
+    leaf = _as_array(leaf)
+    if isinstance(leaf, NumpyTensor) and not leaf.ndim:
+        leaf._is_array = True
     return leaf
 
 
@@ -460,7 +484,7 @@ def _reshaped(result: Any, a: Any, shape: Any, order: Any = "C", **named: Any) -
         if order == "F":  # of the copy, too
             _set_strides(result, strides_of(twin(result.shape[::-1], None).T))
         return result
-    result = _as_array(result)
+    result = _as_view(result)
     _set_strides(result, strides_of(view))
     return result
 
@@ -539,8 +563,10 @@ def _power(x: NumpyTensor, exponent: Any) -> Any:
 
 
 def _in_place(ufunc: np.ufunc) -> Method:
-    # A result of no axes is a number to numpy, which `x += y` does not write to.
-    return lambda self, other: ufunc(self, other, out=self) if self.ndim else ufunc(self, other)
+    # A number is not written to: x is another number after it.
+    return lambda self, other: (
+        ufunc(self, other) if _is_number(self) else ufunc(self, other, out=self)
+    )
 
 
 def _define() -> None:

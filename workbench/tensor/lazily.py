@@ -30,10 +30,7 @@ def skips_realize() -> bool:
     return _skips_realize.get()
 
 
-HINT = (
-    "without .realize(), .numpy() or .item(), np.where for a choice by value; of a training"
-    " step explore(loss, *optimiser.schedule_step())"
-)
+HINT = "an expression in place of .realize(), .numpy() or .item(): np.where for a choice by value"
 
 
 def refuse_to_compute(what: str, because: str = "", hint: str = HINT) -> None:

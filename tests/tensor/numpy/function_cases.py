@@ -63,15 +63,23 @@ def unary(least: int = 0, most: int = 3, **options: Any) -> Case:
     return lambda rng: ((some(rng, least, most, **options),), {})
 
 
-def reduction(smallest: int = 1, dtyped: bool = False, **options: Any) -> Case:
+def reduction(smallest: int = 1, dtyped: bool = False, masked: bool = True, **options: Any) -> Case:
     def case(rng: Rng) -> tuple[tuple[Any, ...], dict[str, Any]]:
         a = array(rng, shape_of(rng, 0, 3, smallest), **options)
         named: dict[str, Any] = {"axis": maybe_axis(rng, a), "keepdims": flag(rng)}
         if dtyped and rng.random() < 0.3:
             named["dtype"] = str(rng.choice(["int64", "float32", "float64"]))
+        elif masked and rng.random() < 0.3:
+            # a list: numpy asks a Tensor in `where` of some of these functions alone
+            named["where"] = (rng.random(a.shape[int(rng.integers(2)) :]) < 0.7).tolist()
         return (a,), named
 
     return case
+
+
+def extreme(rng: Rng) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args, named = reduction()(rng)
+    return args, {**named, "initial": 0} if "where" in named else named
 
 
 def one_axis(least: int = 1, name: str = "axis", none: bool = True, **options: Any) -> Case:
@@ -226,15 +234,17 @@ def _interp(rng: Rng) -> tuple[Any, ...]:
 
 CASES: dict[str, Case] = {
     **{name: reduction(dtyped=True, smallest=0) for name in ("sum", "prod")},
-    **{name: reduction() for name in ("max", "min", "amax", "amin", "any", "all", "ptp")},
+    **dict.fromkeys(("max", "min", "amax", "amin"), extreme),
+    **{name: reduction() for name in ("any", "all")},
+    "ptp": reduction(masked=False),
     **{name: reduction(dtyped=name == "mean") for name in ("mean", "var", "std")},
-    "count_nonzero": reduction(),
+    "count_nonzero": reduction(masked=False),
     **{name: one_axis(0) for name in ("argmax", "argmin", "cumsum", "cumprod")},
     **{name: one_axis(0) for name in ("nancumsum", "nancumprod")},
     **{name: one_axis(1, none=False) for name in ("cumulative_sum", "cumulative_prod")},
-    **{name: reduction() for name in ("nansum", "nanprod", "nanmax", "nanmin", "nanmean")},
-    **{name: reduction() for name in ("nanvar", "nanstd")},
-    "median": reduction(dtypes=("int32", "float32", "float64")),
+    **{name: reduction() for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd")},
+    **{name: reduction(masked=False) for name in ("nanmax", "nanmin")},
+    "median": reduction(masked=False, dtypes=("int32", "float32", "float64")),
     "quantile": _quantile(1),
     "percentile": _quantile(100),
     "average": _weighted,
@@ -336,7 +346,7 @@ CASES: dict[str, Case] = {
                                          finite(rng, (4, 1))],)),
     "linalg.matrix_power": of(lambda rng: (square(rng), integer(rng, 0, 5))),
     "linalg.norm": _norm,
-    "linalg.vector_norm": reduction(dtypes=("int32", *FLOATS)),
+    "linalg.vector_norm": reduction(masked=False, dtypes=("int32", *FLOATS)),
     "linalg.matrix_norm": unary(2, dtypes=("int32", *FLOATS)),
 }  # fmt: skip
 

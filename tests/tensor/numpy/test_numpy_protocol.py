@@ -89,7 +89,7 @@ X = Tensor(A)
     ("call", "what", "because"),
     [
         (lambda: np.gcd(X, X), "np.gcd of a Tensor", "how many steps"),
-        (lambda: np.sum(X, where=X > 1), "np.sum: where=", "leaves out"),
+        (lambda: np.max(X, where=X > 1), "np.maximum of the elements", "initial="),
         (lambda: np.sum(X, out=A), "np.sum: out=", "not written into"),
         (lambda: np.exp(X, out=X), "np.exp: out", "not written into"),
         (lambda: np.exp(X, where=A > 1), "np.exp: where", "would have no value"),

@@ -64,7 +64,8 @@ class Optimizer:
 
         Errors: OptimizerError outside of training, and for parameters without a gradient.
         """
-        refuse_to_compute("a step of an optimiser is computed")  # before parameters are written
+        hint = "explore(loss, *optimiser.schedule_step())"
+        refuse_to_compute("a step of an optimiser is computed", hint=hint)  # before it writes
         first, *others = self.schedule_step()
         first.realize(*others)
 

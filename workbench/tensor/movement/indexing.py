@@ -21,6 +21,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.base import Base
+from workbench.tensor.lazily import refuse_to_compute
 from workbench.tensor.movement.movement import Movement, flipped, padded, reshaped, shrunk
 from workbench.tensor.operands.arguments import axis_error, dtype_error, shape_error, short, whole
 from workbench.tensor.operands.axes import iota, one_axis, position_dtype
@@ -378,7 +379,14 @@ def _without_masks(indices: tuple[Any, ...]) -> tuple[Any, ...]:
         mask = _mask(entry)
         if mask is None:
             entries.append(entry)
-        elif not mask.shape:
+            continue
+        if isinstance(mask, Base):
+            refuse_to_compute(
+                "a mask chooses elements of a Tensor",
+                "its values decide how many they are",
+                "np.where(mask, x, 0) for x[mask], np.sum(x, where=mask) for x[mask].sum()",
+            )
+        if not mask.shape:
             flag = np.zeros(int(bool(mask.item())), np.int32)
             entries.append(MaskColumn(flag, None, ()))
         else:

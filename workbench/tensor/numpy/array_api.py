@@ -31,7 +31,7 @@ from workbench.tensor.numpy.functions import (
     reductions,
     statistics,
 )
-from workbench.tensor.numpy.functions.reasons import VALUES
+from workbench.tensor.numpy.functions.reasons import VALUES, hint_of
 from workbench.tensor.numpy.promotion import first_tensor
 from workbench.tensor.numpy.tensor_class import tensor_class
 from workbench.tensor.numpy.ufuncs import call
@@ -376,7 +376,7 @@ def permute_dims(x: T, /, axes: tuple[int, ...]) -> T:
 
 def repeat(x: T, repeats: Any, /, *, axis: int | None = None) -> T:
     if isinstance(repeats, Base):
-        refuse_to_compute("repeat by a Tensor needs its values", VALUES)
+        refuse_to_compute("repeat by a Tensor needs its values", VALUES, "repeats as a number")
         repeats = repeats.numpy()  # type: ignore[attr-defined]
     return movement.repeat(x, repeats, axis)
 
@@ -426,7 +426,7 @@ def where(condition: T, x1: Any, x2: Any, /) -> T:
 
 
 def nonzero(x: T, /) -> tuple[T, ...]:
-    refuse_to_compute("nonzero needs the values of a Tensor", VALUES)
+    refuse_to_compute("nonzero needs the values of a Tensor", VALUES, hint_of("nonzero"))
     return tuple(tensor_class()(each, device=x.device) for each in np.nonzero(x.numpy()))
 
 
@@ -488,7 +488,7 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: T, /) -> UniqueAll:
-    refuse_to_compute("unique_all needs the values of a Tensor", VALUES)
+    refuse_to_compute("unique_all needs the values of a Tensor", VALUES, hint_of("unique_all"))
     array = x.numpy()
     values, indices, inverse, counts = np.unique(
         array, return_index=True, return_inverse=True, return_counts=True, equal_nan=False

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.tensor.lazily import refuse_to_compute
 from workbench.tensor.numpy.functions import movement, products
-from workbench.tensor.numpy.functions.reasons import LAPACK
+from workbench.tensor.numpy.functions.reasons import LAPACK, hint_of
 from workbench.tensor.numpy.tensor_class import tensor_class
 from workbench.tensor.numpy.ufuncs import call
 
@@ -97,7 +97,8 @@ class SVDResult(NamedTuple):
 
 def _computed(function: Callable[..., Any], *tensors: T, **named: Any) -> Any:
     """Return what numpy computes of the values of Tensors: a Tensor, or a list of them."""
-    refuse_to_compute(f"linalg.{function.__name__} needs the values of a Tensor", LAPACK)
+    name = f"linalg.{function.__name__}"
+    refuse_to_compute(f"{name} needs the values of a Tensor", LAPACK, hint_of(name))
     found = function(*[each.numpy() for each in tensors], **named)
     parts = [tensor_class()(np.asarray(each), device=tensors[0].device)
              for each in (found if isinstance(found, tuple) else (found,))]  # fmt: skip

@@ -12,7 +12,7 @@ from workbench.tensor.base import Base
 from workbench.tensor.lazily import refuse_to_compute
 from workbench.tensor.numpy.formulas import is_negative, like
 from workbench.tensor.numpy.functions.movement import axis_of
-from workbench.tensor.numpy.functions.reasons import VALUES
+from workbench.tensor.numpy.functions.reasons import VALUES, hint_of
 from workbench.tensor.numpy.functions.table import T, row
 from workbench.tensor.numpy.promotion import as_tensor, common_kind, is_scalar, kind_after
 from workbench.tensor.numpy.ufuncs import call
@@ -22,7 +22,8 @@ from workbench.tensor.operands.arguments import dtype_error, shape_error
 @row("where")
 def where(condition: Any, x: Any = None, y: Any = None, *, beside: T) -> Any:
     if x is None and y is None:
-        refuse_to_compute("np.where(condition) needs the values of a Tensor", VALUES)
+        what = "np.where(condition) needs the values of a Tensor"
+        refuse_to_compute(what, VALUES, hint_of("nonzero"))
         return np.nonzero(condition.numpy())
     kind = (
         common_kind(x, y)
@@ -232,7 +233,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", beside: T = None) -> T:
 @row("digitize")
 def digitize(x: Any, bins: Any, right: bool = False, beside: T = None) -> T:
     if isinstance(bins, Base):
-        refuse_to_compute("np.digitize needs the values of its bins", "they rise or fall")
+        what, because = "np.digitize needs the values of its bins", "they rise or fall"
+        refuse_to_compute(what, because, "np.searchsorted(bins, x), for bins that rise")
         bins = bins.numpy()  # type: ignore[attr-defined]
     edges = np.asarray(bins)
     if edges.ndim != 1 or not ((edges[:-1] <= edges[1:]).all() or (edges[:-1] >= edges[1:]).all()):

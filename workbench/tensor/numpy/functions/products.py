@@ -10,7 +10,7 @@ import numpy as np
 from workbench.base.dtypes import dtypes
 from workbench.tensor.lazily import refuse_to_compute
 from workbench.tensor.numpy.functions.movement import axis_of, diagonal, moved_to
-from workbench.tensor.numpy.functions.reasons import LAPACK
+from workbench.tensor.numpy.functions.reasons import LAPACK, hint_of
 from workbench.tensor.numpy.functions.table import T, row
 from workbench.tensor.numpy.promotion import as_tensor, common_kind, kind_of_dtype
 from workbench.tensor.numpy.ufuncs import call, reduce
@@ -194,7 +194,8 @@ def matrix_power(a: T, n: int) -> T:
             "a matrix of as many rows as columns",
         )
     if n < 0:
-        refuse_to_compute("a negative power of a matrix needs its inverse", LAPACK)
+        what = "a negative power of a matrix needs its inverse"
+        refuse_to_compute(what, LAPACK, hint_of("linalg.inv"))
         return as_tensor(np.linalg.matrix_power(a.numpy(), n), a)
     if n == 0:
         unit = as_tensor(np.eye(a.shape[-1]), a).cast(a.dtype)
@@ -258,7 +259,8 @@ def _matrix_norm(x: T, axes: tuple[int, int], ord: Any, keepdims: bool) -> T:
     if ord is None or ord in ("f", "fro"):
         return x.square().sum(axes, keepdims, x.dtype).sqrt()
     if ord not in (1, -1, math.inf, -math.inf):
-        refuse_to_compute(f"ord={ord!r} of a matrix needs its singular values", LAPACK)
+        what = f"ord={ord!r} of a matrix needs its singular values"
+        refuse_to_compute(what, LAPACK, hint_of("linalg.norm"))
         return as_tensor(np.linalg.norm(x.numpy(), ord, axes, keepdims), x)
     rows, columns = axes if abs(ord) == 1 else axes[::-1]
     totals = x.abs().sum(rows, True, x.dtype)

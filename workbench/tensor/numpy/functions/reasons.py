@@ -10,7 +10,10 @@ WRITES = "it writes to its argument, and a Tensor's expression is not written in
 DATES = "it is for dates"
 RECORDS = "it is for records"
 STRINGS = "it is for arrays of text"
-LAPACK = "LAPACK computes it, by steps that depend on the values"
+LAPACK = (
+    "LAPACK computes it, by steps that depend on the values, such as which row comes next or when"
+    " to stop"
+)
 CALLS = "it calls a Python function with arrays"
 MEMORY = "it asks for the memory of arrays"
 UNWRITTEN = "no expression for it has been written"
@@ -60,6 +63,8 @@ _MODULES = {
     "strings.": STRINGS,
 }
 """Why no function of a module has a row."""
+_OF_MASKS = frozenset({"argwhere", "compress", "extract", "flatnonzero", "nonzero"})
+_BY_MASK = "np.where(mask, x, 0) or np.sum(x, where=mask), whose shapes are known"
 REFUSED = frozenset(_GROUPS[WRITES])
 """Functions that are refused; the others without a row compute their Tensors."""
 
@@ -70,6 +75,13 @@ def reason_of(name: str) -> str:
         if name.startswith(module):
             return reason
     return REASONS.get(name, UNWRITTEN)
+
+
+def hint_of(name: str) -> str:
+    """Return what to do in place of a function without a row, where nothing is computed."""
+    result = ".real and .imag of its result" if name.startswith("fft.") else "its result"
+    before = f"np.{name} before the call, and {result} as an argument"
+    return f"{_BY_MASK}, or {before}" if name in _OF_MASKS else before
 
 
 def has_reason(name: str) -> bool:

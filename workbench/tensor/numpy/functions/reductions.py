@@ -11,7 +11,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.tensor.numpy.functions.table import T, row
 from workbench.tensor.numpy.promotion import as_tensor, kind_after, kind_of_dtype
 from workbench.tensor.numpy.ufuncs import accumulate, call, reduce
-from workbench.tensor.operands.arguments import shape_error
+from workbench.tensor.operands.arguments import dtype_error, shape_error
 from workbench.tensor.operands.axes import many_axes
 
 UNSET = np._NoValue
@@ -27,36 +27,64 @@ def keeps(keepdims: Any) -> bool:
     return keepdims is not UNSET and bool(keepdims)
 
 
+def _mask(a: T, where: Any) -> T:
+    """Return the argument `where` as bools of the shape of `a`; None if it leaves out nothing."""
+    if where is True or where is UNSET:
+        return None
+    mask = as_tensor(where, a)
+    if not mask.dtype.is_bool:
+        raise dtype_error(f"where= has dtype {mask.dtype}", "it is a mask of bools", "where=x != 0")
+    return mask.expand(a.shape)
+
+
+def _chosen(a: T, where: Any, value: Any) -> T:
+    """Return `a` with `value` for the elements that `where` leaves out."""
+    mask = _mask(a, where)
+    return a if mask is None else mask.where(a, as_tensor(value, a).cast(a.dtype))
+
+
 @row("sum")
 def sum_of(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False,
-           initial: Any = UNSET) -> T:  # fmt: skip
-    return reduce("add", a, axis, dtype, keepdims, initial)
+           initial: Any = UNSET, where: Any = True) -> T:  # fmt: skip
+    return reduce("add", _chosen(a, where, 0), axis, dtype, keepdims, initial)
 
 
 @row("prod")
 def prod(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False,
-         initial: Any = UNSET) -> T:  # fmt: skip
-    return reduce("multiply", a, axis, dtype, keepdims, initial)
+         initial: Any = UNSET, where: Any = True) -> T:  # fmt: skip
+    return reduce("multiply", _chosen(a, where, 1), axis, dtype, keepdims, initial)
 
 
 @row("max", "amax")
-def maximum(a: T, axis: Any = None, keepdims: Any = False, initial: Any = UNSET) -> T:
-    return reduce("maximum", a, axis, None, keepdims, initial)
+def maximum(a: T, axis: Any = None, keepdims: Any = False, initial: Any = UNSET,
+            where: Any = True) -> T:  # fmt: skip
+    return _extreme("maximum", a, axis, keepdims, initial, where)
 
 
 @row("min", "amin")
-def minimum(a: T, axis: Any = None, keepdims: Any = False, initial: Any = UNSET) -> T:
-    return reduce("minimum", a, axis, None, keepdims, initial)
+def minimum(a: T, axis: Any = None, keepdims: Any = False, initial: Any = UNSET,
+            where: Any = True) -> T:  # fmt: skip
+    return _extreme("minimum", a, axis, keepdims, initial, where)
+
+
+def _extreme(name: str, a: T, axis: Any, keepdims: Any, initial: Any, where: Any) -> T:
+    if initial is UNSET and _mask(a, where) is not None:
+        raise dtype_error(
+            f"np.{name} of the elements that where= chooses",
+            "of none of them there is no extreme, and initial= says what it is then",
+            f"initial={'-np.inf' if name == 'maximum' else 'np.inf'} for floats",
+        )
+    return reduce(name, _chosen(a, where, initial), axis, None, keepdims, initial)
 
 
 @row("any")
-def any_of(a: T, axis: Any = None, keepdims: Any = False) -> T:
-    return a.any(axes_of(axis), keeps(keepdims))
+def any_of(a: T, axis: Any = None, keepdims: Any = False, where: Any = True) -> T:
+    return _chosen(a, where, 0).any(axes_of(axis), keeps(keepdims))
 
 
 @row("all")
-def all_of(a: T, axis: Any = None, keepdims: Any = False) -> T:
-    return a.all(axes_of(axis), keeps(keepdims))
+def all_of(a: T, axis: Any = None, keepdims: Any = False, where: Any = True) -> T:
+    return _chosen(a, where, 1).all(axes_of(axis), keeps(keepdims))
 
 
 @row("ptp")
@@ -96,44 +124,47 @@ def _total(a: T, axis: Any, keepdims: bool, kind: DType) -> T:
     return a.cast(kind).sum(axes_of(axis), keepdims, kind)
 
 
-def _count(a: T, axis: Any) -> int:
-    return math.prod(a.shape[i] for i in many_axes(axes_of(axis), a.ndim, "mean"))
-
-
-def divided(total: T, count: float) -> T:
-    """Return a total divided by a number of elements: NaN or infinite for none."""
-    return total / type(total)(float(count), dtype=total.dtype)
+def _count(a: T, axis: Any, keepdims: bool, where: Any, kind: DType) -> T:
+    """Return the number of the elements of each mean."""
+    mask = _mask(a, where)
+    if mask is not None:
+        return mask.sum(axes_of(axis), keepdims, dtypes.int64).cast(kind)
+    count = math.prod(a.shape[i] for i in many_axes(axes_of(axis), a.ndim, "mean"))
+    return type(a)(float(count), dtype=kind)
 
 
 @row("mean")
-def mean(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> T:
-    kind = float_of(np.mean, a, dtype)
-    total = _total(a, axis, keeps(keepdims), _inner(kind))
-    return divided(total, _count(a, axis)).cast(kind)
+def mean(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False,
+         where: Any = True) -> T:  # fmt: skip
+    kind, keep = float_of(np.mean, a, dtype), keeps(keepdims)
+    wide = _inner(kind)
+    total = _total(_chosen(a, where, 0), axis, keep, wide)
+    return (total / _count(a, axis, keep, where, wide)).cast(kind)
 
 
 @row("var")
 def var(a: T, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
-        correction: Any = UNSET) -> T:  # fmt: skip
+        correction: Any = UNSET, where: Any = True) -> T:  # fmt: skip
     kind = float_of(np.var, a, dtype)
-    return _variance(a, axis, kind, ddof if correction is UNSET else correction, keepdims).cast(
-        kind
-    )
+    ddof = ddof if correction is UNSET else correction
+    return _variance(a, axis, kind, ddof, keepdims, where).cast(kind)
 
 
 @row("std")
 def std(a: T, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
-        correction: Any = UNSET) -> T:  # fmt: skip
+        correction: Any = UNSET, where: Any = True) -> T:  # fmt: skip
     kind = float_of(np.std, a, dtype)
     ddof = ddof if correction is UNSET else correction
-    return _variance(a, axis, kind, ddof, keepdims).sqrt().cast(kind)
+    return _variance(a, axis, kind, ddof, keepdims, where).sqrt().cast(kind)
 
 
-def _variance(a: T, axis: Any, kind: DType, ddof: float, keepdims: Any) -> T:
-    wide, count = _inner(kind), _count(a, axis)
-    middle = divided(_total(a, axis, True, wide), count)
-    squares = (a.cast(wide) - middle).square()
-    return divided(_total(squares, axis, keeps(keepdims), wide), max(count - ddof, 0))
+def _variance(a: T, axis: Any, kind: DType, ddof: float, keepdims: Any, where: Any) -> T:
+    wide, keep = _inner(kind), keeps(keepdims)
+    total = _total(_chosen(a, where, 0), axis, True, wide)
+    middle = total / _count(a, axis, True, where, wide)
+    squares = _chosen((a.cast(wide) - middle).square(), where, 0)
+    free = _count(a, axis, keep, where, wide) - ddof
+    return _total(squares, axis, keep, wide) / free.maximum(0)
 
 
 @row("average")
@@ -162,35 +193,34 @@ def average(a: T, axis: Any = None, weights: Any = None, keepdims: Any = False,
 # without NaNs
 
 
-def _without_nan(a: T, value: float) -> T:
+def _numbers(a: T, where: Any) -> Any:
+    """Return the argument `where` without the places of NaNs."""
     if not a.dtype.is_float:
-        return a
-    return a.isnan().where(type(a)(value, dtype=a.dtype), a)
-
-
-def _numbers(a: T, axis: Any, keepdims: Any, kind: DType) -> T:
-    is_number = ~a.isnan() if a.dtype.is_float else a.eq(a)
-    return is_number.sum(axes_of(axis), keepdims, dtypes.int64).cast(kind)
+        return where
+    mask = _mask(a, where)
+    return ~a.isnan() if mask is None else mask & ~a.isnan()
 
 
 @row("nansum")
-def nansum(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> T:
-    return sum_of(_without_nan(a, 0), axis, dtype, keepdims)
+def nansum(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False,
+           initial: Any = UNSET, where: Any = True) -> T:  # fmt: skip
+    return sum_of(a, axis, dtype, keepdims, initial, _numbers(a, where))
 
 
 @row("nanprod")
-def nanprod(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> T:
-    return prod(_without_nan(a, 1), axis, dtype, keepdims)
+def nanprod(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False,
+            initial: Any = UNSET, where: Any = True) -> T:  # fmt: skip
+    return prod(a, axis, dtype, keepdims, initial, _numbers(a, where))
 
 
 @row("nancumsum")
 def nancumsum(a: T, axis: Any = None, dtype: Any = None) -> T:
-    return cumsum(_without_nan(a, 0), axis, dtype)
+    return cumsum(_chosen(a, _numbers(a, True), 0), axis, dtype)
 
 
 @row("nancumprod")
 def nancumprod(a: T, axis: Any = None, dtype: Any = None) -> T:
-    return cumprod(_without_nan(a, 1), axis, dtype)
+    return cumprod(_chosen(a, _numbers(a, True), 1), axis, dtype)
 
 
 @row("nanmax")
@@ -204,43 +234,41 @@ def nanmin(a: T, axis: Any = None, keepdims: Any = False) -> T:
 
 
 def _extreme_number(a: T, extreme: Any, least: float, axis: Any, keepdims: Any) -> T:
-    found = extreme(_without_nan(a, least), axis, keepdims)
     if not a.dtype.is_float:
-        return found
+        return extreme(a, axis, keepdims)
+    found = extreme(_chosen(a, _numbers(a, True), least), axis, keepdims)
     is_nan = a.isnan().all(axes_of(axis), keeps(keepdims))
     return is_nan.where(type(a)(math.nan, dtype=a.dtype), found)
 
 
 @row("nanmean")
-def nanmean(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> T:
-    kind = float_of(np.mean, a, dtype)
-    wide, keep = _inner(kind), keeps(keepdims)
-    total = _total(_without_nan(a, 0), axis, keep, wide)
-    return (total / _numbers(a, axis, keep, wide)).cast(kind)
+def nanmean(a: T, axis: Any = None, dtype: Any = None, keepdims: Any = False,
+            where: Any = True) -> T:  # fmt: skip
+    return mean(a, axis, dtype, keepdims, _numbers(a, where))
 
 
 @row("nanvar")
-def nanvar(a: T, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False) -> T:
+def nanvar(a: T, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
+           where: Any = True) -> T:  # fmt: skip
     kind = float_of(np.var, a, dtype)
-    return _variance_of_numbers(a, axis, kind, ddof, keepdims).cast(kind)
+    return _variance_of_numbers(a, axis, kind, ddof, keepdims, where).cast(kind)
 
 
 @row("nanstd")
-def nanstd(a: T, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False) -> T:
+def nanstd(a: T, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
+           where: Any = True) -> T:  # fmt: skip
     kind = float_of(np.std, a, dtype)
-    return _variance_of_numbers(a, axis, kind, ddof, keepdims).sqrt().cast(kind)
+    return _variance_of_numbers(a, axis, kind, ddof, keepdims, where).sqrt().cast(kind)
 
 
-def _variance_of_numbers(a: T, axis: Any, kind: DType, ddof: float, keepdims: Any) -> T:
+def _variance_of_numbers(a: T, axis: Any, kind: DType, ddof: float, keepdims: Any,
+                         where: Any) -> T:  # fmt: skip
+    where = _numbers(a, where)
+    result = _variance(a, axis, kind, ddof, keepdims, where)
     if not a.dtype.is_float:
-        return _variance(a, axis, kind, ddof, keepdims)
-    wide, keep = _inner(kind), keeps(keepdims)
-    middle = _total(_without_nan(a, 0), axis, True, wide) / _numbers(a, axis, True, wide)
-    squares = (a.cast(wide) - middle).square()
-    squares = a.isnan().where(type(a)(0.0, dtype=wide), squares)
-    free = _numbers(a, axis, keep, wide) - ddof
-    result = _total(squares, axis, keep, wide) / free
-    return (free > 0).where(result, type(a)(math.nan, dtype=wide))
+        return result
+    free = _count(a, axis, keeps(keepdims), where, _inner(kind)) - ddof
+    return (free > 0).where(result, type(a)(math.nan, dtype=result.dtype))
 
 
 # running totals

@@ -19,7 +19,8 @@ import numpy as np
 from workbench.base.errors import short
 from workbench.tensor.base import Base
 from workbench.tensor.lazily import refuse_to_compute
-from workbench.tensor.numpy.functions.reasons import REFUSED, reason_of
+from workbench.tensor.numpy.functions.reasons import REFUSED, hint_of, reason_of
+from workbench.tensor.numpy.promotion import as_tensor
 from workbench.tensor.operands.arguments import dtype_error
 
 T = Any  # a Tensor; this room is below the class
@@ -62,7 +63,7 @@ def apply_function(
     if name in REFUSED or isinstance(keywords.get("out"), Base):
         hint = "the result as a new Tensor, or t[index] = value"
         raise dtype_error(f"np.{name} does not take a Tensor", because, hint)
-    refuse_to_compute(f"np.{name} needs the values of a Tensor", because)
+    refuse_to_compute(f"np.{name} needs the values of a Tensor", because, hint_of(name))
     return function(*_computed(args), **_computed(keywords))
 
 
@@ -88,6 +89,8 @@ def called(
             more[key] = value
         elif not _is_default(key, value, theirs[key].default):
             _refuse(name, key, value)
+    if "where" in more:  # it may be the one Tensor among the arguments
+        more["a"] = as_tensor(more["a"], beside)
     return row_function(*positional, **more)
 
 
