@@ -17,7 +17,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.example_graphs import buffer
 from workbench.ir.rewriting.explain import explain
-from workbench.ir.rewriting.rewrite import Rule, replay, without
+from workbench.ir.rewriting.rewrite import Rule, applied, replay, without
+from workbench.ir.schedule import build
 from workbench.ir.schedule.access import flatten
 from workbench.ir.schedule.build import kernel_of
 from workbench.ir.schedule.examples import EXAMPLES
@@ -133,3 +134,35 @@ def test_its_matches_are_its_work() -> None:
         for n in range(1, len(names) + 1)
     ]
     assert counts[0] == len(kernels) and counts[-1] == 0 and min(counts[:-10]) > 0
+
+
+def test_equal_kernels_are_rewritten_once_and_explained_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rules are tried for one of them; the steps of the others are its steps, in their nodes:
+    replayed they end in the kernels, and each kernel reads its own memory."""
+    rows = [Tensor(VALUES + n).realize() for n in range(4)]
+    sums = [(x.pad(((1, 1), (0, 0))) @ x.T).softmax(-1).contiguous() for x in rows]
+    rewritten: list[UOp] = []
+
+    def counted(root: UOp, *rest: Any) -> UOp:
+        rewritten.append(root)
+        return applied(root, *rest)
+
+    monkeypatch.setattr(build, "applied", counted)
+    with observe() as watching:
+        schedule, _ = planned([s.uop for s in sums])
+    assert len(schedule.items) == 4 and len(rewritten) == 1
+    (record,) = [r for r in watching.records if r.name == "rangeify"]
+    kernels = [item.kernel for item in record.after]
+    assert replay(record.before, record.matches) is UOp.sink(*kernels)
+    assert len({*record.matches}) == len(record.matches)
+    with observe() as alone:
+        planned([sums[0].uop])
+    (single,) = [r for r in alone.records if r.name == "rangeify"]
+    assert len(record.matches) - 1 == 4 * (len(single.matches) - 1)
+    for x, result in zip(rows, sums, strict=True):
+        padded = np.pad(x.numpy(), ((1, 1), (0, 0))) @ x.numpy().T
+        expected = np.exp(padded - padded.max(1, keepdims=True))
+        expected /= expected.sum(1, keepdims=True)
+        np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from itertools import count
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count
 
 from workbench.base.errors import WorkbenchError, plural
-from workbench.base.trace import Match, PassStep, Repeats, derived_from, tentative
+from workbench.base.trace import Match, PassStep, Repeats, derived_from, note_steps, tentative
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
 from workbench.ir.node.ops import AxisType, Ops
@@ -37,7 +38,8 @@ def build(
     plan: SchedulePlan, device: str, matches: list[Match] | None = None
 ) -> tuple[tuple[ScheduleItem, ...], dict[UOp, UOp]]:
     """Return the items in execution order and the BUFFER of each stored value; the matches of the
-    rules are added to `matches`.
+    rules are added to `matches`, those in equal kernels once; they are listed in full when the
+    steps of the pass are read.
 
     A value is on the device of its data; `device` is for values without data.
     """
@@ -46,7 +48,7 @@ def build(
     for node in plan.stored:
         with derived_from(node):
             buffers[node] = buffer(node, devices[node] or device)
-    stores = _stores(plan, buffers, matches)
+    kernels = _kernels(plan, buffers, matches)
     items: list[ScheduleItem] = []
     complete: set[UOp] = set()
     equal: EqualKernels = Repeats()
@@ -62,17 +64,46 @@ def build(
             complete.add(node)
             members = plan.members(node)
             if complete.issuperset(members):
-                own = [stores[m] for m in members]
-                item = _item(members, plan, own, equal, matches)
-                items.append(item)
+                items.append(_item(kernels[members], plan, equal))
+    if matches is not None and kernels:
+        opening = matches[0]
+        note_steps(lambda: _steps(opening, list(kernels.values())))
     items = in_order(items) if plan.groups else items
     return tuple(items), buffers
 
 
-def _stores(
+@dataclass(slots=True, eq=False)
+class _Kernel:
+    """A kernel while it is built: the values that it stores (`members`), its STOREs (`before` and
+    `after` all reads are resolved), its outer `loops`, its structure, and its `result`.
+
+    It may be `like` an earlier kernel: then it has no `matches` of its own, and the STOREs after
+    only if they are observed."""
+
+    members: tuple[UOp, ...]
+    before: tuple[UOp, ...]
+    loops: tuple[UOp, ...]
+    key: Hashable
+    nodes: Sequence[UOp]
+    like: _Kernel | None = None
+    after: tuple[UOp, ...] = ()
+    matches: Sequence[Match] = ()
+    result: UOp = field(init=False)
+
+    @property
+    def nodes_after(self) -> list[UOp]:
+        """The nodes of the STOREs after, in an order that equal kernels share."""
+        return list(UOp.sink(*self.after).toposort()) if self.after else []
+
+    def as_in(self, other: _Kernel) -> dict[UOp, UOp]:
+        """Return the nodes of this kernel by those of an equal one."""
+        return dict(zip(other.nodes, self.nodes, strict=True))
+
+
+def _kernels(
     plan: SchedulePlan, buffers: Mapping[UOp, UOp], matches: list[Match] | None
-) -> dict[UOp, UOp]:
-    """Return the STORE of each value that a kernel stores, all reads resolved."""
+) -> dict[tuple[UOp, ...], _Kernel]:
+    """Return the kernels by the values that they store, all reads resolved."""
     separate = (Ops.COPY, Ops.CUSTOM)
     kernels = dict.fromkeys(
         plan.members(n) for n in plan.nodes if n in plan.stored and n.size and n.op not in separate
@@ -81,19 +112,62 @@ def _stores(
         return {}
     require_on("build a kernel", (OPEN_LOOPS, NAME_AXES))
     loops: Loops = {}
-    first = [opened(plan, members, buffers, loops) for members in kernels]
-    state = UOp.sink(*map(_kernel_root, first))
+    result: dict[tuple[UOp, ...], _Kernel] = {}
+    for members in kernels:
+        stores, own = opened(plan, members, buffers, loops)
+        outer = plan.reads[members[0]][0].loops
+        result[members] = _Kernel(members, stores, outer, *structure_of(stores, outer, own))
     if matches is not None:
-        count = sum(map(len, first))
-        step = OPEN_LOOPS.at(plural(count, "stored value"))
+        state = UOp.sink(*[_kernel_root(kernel.before) for kernel in result.values()])
+        step = OPEN_LOOPS.at(plural(sum(map(len, kernels)), "stored value"))
         matches.append(Match(step, UOp.sink(*plan.stored), state))
+    firsts: dict[Hashable, _Kernel] = {}
     with using(loops):
-        kernels_after = applied(state, RANGEIFY_RULES, "rangeify", matches)
-    stores: dict[UOp, UOp] = {}
-    for members, kernel in zip(kernels, kernels_after.src, strict=True):
-        own = (kernel,) if len(members) == 1 else kernel.src
-        stores.update(zip(members, own, strict=True))
-    return stores
+        for kernel in result.values():
+            first = firsts.setdefault(kernel.key, kernel)
+            kernel.like = None if first is kernel else first
+            _resolve(kernel, matches)
+    return result
+
+
+def _resolve(kernel: _Kernel, matches: list[Match] | None) -> None:
+    """Resolve the reads of a kernel: by the rules, or as in the equal kernel before it."""
+    if kernel.like is None:
+        place = 0 if matches is None else len(matches)
+        root = applied(_kernel_root(kernel.before), RANGEIFY_RULES, "rangeify", matches)
+        kernel.after = (root,) if len(kernel.members) == 1 else root.src
+        kernel.matches = () if matches is None else matches[place:]
+    elif matches is not None:
+        own = kernel.as_in(kernel.like)
+        with derived_from():
+            kernel.after = tuple([_renamed(store, own) for store in kernel.like.after])
+
+
+def _renamed(root: UOp, own: dict[UOp, UOp]) -> UOp:
+    """Return the node of an equal kernel for a node of the first; `own` has some, and gets all."""
+    for node in root.toposort(lambda n: n not in own):
+        if node not in own:
+            own[node] = node.rebuild(tuple([own[s] for s in node.src]))
+    return own[root]
+
+
+def _steps(opening: Match, kernels: Sequence[_Kernel]) -> Iterator[Match]:
+    """Yield the steps by which kernels were built; the matches in equal kernels are those in the
+    first of them, and a match in nodes that several kernels share is one."""
+    yield opening
+    listed: dict[Match, None] = {}
+    for kernel in kernels:
+        own = {} if kernel.like is None else kernel.as_in(kernel.like)
+        for match in kernel.matches if kernel.like is None else kernel.like.matches:
+            if kernel.like is not None:
+                before, after = _renamed(match.before, own), _renamed(match.after, own)
+                match = Match(match.rule, before, after)
+            if match not in listed:
+                listed[match] = None
+                yield match
+    for kernel in kernels:
+        about = f"axes {' '.join(kernel.result.arg.order)}"
+        yield Match(NAME_AXES.at(about), _kernel_root(kernel.after), kernel.result)
 
 
 def _kernel_root(stores: Sequence[UOp]) -> UOp:
@@ -136,38 +210,31 @@ def _custom(node: UOp, plan: SchedulePlan, buffers: Mapping[UOp, UOp]) -> Schedu
     )
 
 
-def _item(
-    members: Sequence[UOp],
-    plan: SchedulePlan,
-    stores: Sequence[UOp],
-    equal: EqualKernels,
-    matches: list[Match] | None,
-) -> ScheduleItem:
-    """Return the item of the kernel that stores `members`."""
-    loops = plan.reads[members[0]][0].loops
+def _item(kernel: _Kernel, plan: SchedulePlan, equal: EqualKernels) -> ScheduleItem:
+    """Return the item of a kernel."""
+    members = kernel.members
     with tentative(members[0]) as part:
-        key, nodes = structure_of(stores, loops)
-        kernel, places = equal.value(key, nodes, lambda: _placed(kernel_of(stores, loops), nodes))
-        params = tuple([nodes[place] for place in places])
+        built, places = equal.value(kernel.key, kernel.nodes_after, lambda: _placed(kernel))
+        params = tuple([kernel.nodes[place] for place in places])
         if members[0].op is Ops.CONTIGUOUS:  # its kernel has no other outputs
-            kernel = kernel.replace(arg=kernel.arg._replace(opts=members[0].arg))
-        part.after = kernel
-    if matches is not None:
-        about = f"axes {' '.join(kernel.arg.order)}"
-        matches.append(Match(NAME_AXES.at(about), _kernel_root(stores), kernel))
+            built = built.replace(arg=built.arg._replace(opts=members[0].arg))
+        part.after = kernel.result = built
     decisions = tuple([plan.stored[node] for node in members])
-    return ScheduleItem(kernel, params, tuple(members), decisions)
+    return ScheduleItem(built, params, members, decisions)
 
 
 EqualKernels = Repeats[tuple[UOp, tuple[int, ...]]]
 """Kernels by structure, each with the places of its buffers among the nodes of the structure."""
 
 
-def structure_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[Hashable, Sequence[UOp]]:
-    """Return (key, nodes) of STOREs in the loops `outer`, before they are a kernel. Those with
-    equal keys are equal but for their BUFFERs, the names of ranges and of staged rows, which a
-    kernel numbers anew; their nodes correspond one by one."""
-    nodes = list(UOp.sink(*stores).toposort())
+def structure_of(
+    stores: Sequence[UOp], outer: tuple[UOp, ...], loops: Loops
+) -> tuple[Hashable, Sequence[UOp]]:
+    """Return (key, nodes) of STOREs in the loops `outer`, before their reads are resolved; `loops`
+    are those of reductions. Those with equal keys are equal but for their BUFFERs and the names of
+    ranges, which a kernel numbers anew; their nodes correspond one by one."""
+    inner = [(at, *ranges) for at, ranges in loops.items()]
+    nodes = list(UOp.sink(*stores, *chain(*inner)).toposort())
     place = {node: n for n, node in enumerate(nodes)}
     rows: list[Hashable] = []
     for node in nodes:
@@ -175,21 +242,17 @@ def structure_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[Hashabl
         if node.op is Ops.RANGE:
             own = node.axis_kind
         elif node.op is Ops.BUFFER:
-            own = node.size
-        elif node.op is Ops.STAGE:
-            own = node.memory_shape
+            own = node.shape
         elif not node.src:  # one object per value: -0.0 is not 0.0
             own = node
         rows.append((node.op, node.dtype, own, *[place[s] for s in node.src]))
-    loops = [place.get(axis, (axis.extent, axis.axis_kind)) for axis in outer]
-    return (*rows, *loops), nodes
+    axes = [place.get(axis, (axis.extent, axis.axis_kind)) for axis in outer]
+    return (*rows, *axes, *[tuple([place[n] for n in each]) for each in inner]), nodes
 
 
-def _placed(
-    built: tuple[UOp, tuple[UOp, ...]], nodes: Sequence[UOp]
-) -> tuple[UOp, tuple[int, ...]]:
-    kernel, buffers = built
-    return kernel, tuple([nodes.index(buffer) for buffer in buffers])
+def _placed(kernel: _Kernel) -> tuple[UOp, tuple[int, ...]]:
+    built, buffers = kernel_of(kernel.after, kernel.loops)
+    return built, tuple([kernel.nodes.index(buffer) for buffer in buffers])
 
 
 def kernel_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:

@@ -231,7 +231,7 @@ def _obstacle(
     node: UOp, reads: list[Access], facts: Facts, step_counts: Mapping[UOp, int]
 ) -> tuple[DecisionName, str] | None:
     """Return (name, reason) of an obstacle to fusing a value, whatever the costs are."""
-    if any(step_counts[a.root] > MAX_STEPS for a in reads):
+    if is_full(reads, step_counts):
         return "store-large-kernel", "the kernel that reads it is full"
     if len(reads) > MAX_READS:
         return "store-many-reads", "it is read in too many ways"
@@ -248,6 +248,11 @@ def _obstacle(
         reason = "a product of matrices would be computed for what is padded, too"
         return "store-for-tile", reason
     return None
+
+
+def is_full(reads: list[Access], step_counts: Mapping[UOp, int]) -> bool:
+    """Whether a kernel that has one of the accesses `reads` has as many steps as it may have."""
+    return any(step_counts[a.root] > MAX_STEPS for a in reads)
 
 
 def _by_cost(node: UOp, reads: list[Access], facts: Facts) -> tuple[Decision, Staging | None]:

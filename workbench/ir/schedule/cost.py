@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -125,7 +126,8 @@ def is_product(node: UOp, boundaries: Collection[UOp]) -> bool:
     several ways."""
     if not rereads(node, boundaries):
         return False
-    return sum(n.size > 1 for n in _ends(node.src[0], _repeated(node, boundaries))) > 1
+    ends = _ends(node.src[0], _repeated(node, boundaries))
+    return len([*islice((n for n in ends if n.size > 1), 2)]) > 1
 
 
 def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
@@ -135,9 +137,19 @@ def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
     if _selects(node) or _is_prefix(node):
         return False
     # An operand that is computed from many others is still no larger than itself.
-    walks = (_is_inside_reduction(node, boundaries), _repeated(node, boundaries))
-    operands = min(sum(n.size for n in _ends(node.src[0], walk)) for walk in walks)
-    return node.src[0].size >= REREADS * max(1, operands)
+    walks = (_repeated(node, boundaries), _is_inside_reduction(node, boundaries))
+    return any(_are_small(_ends(node.src[0], walk), node.src[0].size / REREADS) for walk in walks)
+
+
+def _are_small(operands: Iterable[UOp], most: float) -> bool:
+    """Whether operands have at most so many elements together. Of a residual network a walk
+    could go down to its first layer: it ends with the first operands that are too many."""
+    total = 0
+    for operand in operands:
+        total += operand.size
+        if total > most:
+            return False
+    return most >= 1
 
 
 def rounds_in_order(node: UOp) -> bool:
@@ -201,9 +213,18 @@ def _repeated(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
     return lambda n: inside(n) and n.size >= node.src[0].size
 
 
-def _ends(node: UOp, inside: Callable[[UOp], bool]) -> list[UOp]:
-    """Return the values at which a walk down from `node`, through values `inside`, ends."""
-    return [n for n in node.toposort(inside) if not n.src or not inside(n)]
+def _ends(node: UOp, inside: Callable[[UOp], bool]) -> Iterator[UOp]:
+    """Yield the values at which a walk down from `node`, through values `inside`, ends, the nearest
+    first."""
+    pending, visited = [node], {node}
+    for value in pending:  # it grows: breadth first
+        if not value.src or not inside(value):
+            yield value
+            continue
+        for source in value.src:
+            if source not in visited:
+                visited.add(source)
+                pending.append(source)
 
 
 # --------------------------------------------------------------------------------------------------

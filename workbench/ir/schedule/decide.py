@@ -13,7 +13,7 @@ groups until it leaves all of them whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from workbench.base.errors import WorkbenchError
@@ -21,10 +21,10 @@ from workbench.base.trace import derived_from
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp, leaves
 from workbench.ir.schedule.access import Access, RangeNumbers, numbered_ranges, push
-from workbench.ir.schedule.choose import Facts, as_planned, choose
-from workbench.ir.schedule.cost import products_below, reducing, rereads, steps, totals
+from workbench.ir.schedule.choose import Facts, as_planned, choose, is_full
+from workbench.ir.schedule.cost import Staging, products_below, reducing, rereads, steps, totals
 from workbench.ir.schedule.outputs import SharedRanges, fitting, output_groups
-from workbench.ir.schedule.plan import SchedulePlan, base
+from workbench.ir.schedule.plan import Decision, SchedulePlan, base
 from workbench.ir.schedule.products import separations
 from workbench.ir.verify.tensor import custom_kernel
 
@@ -74,12 +74,13 @@ def decide(
 def _decided(
     nodes: dict[UOp, None], facts: Facts, by_user: set[UOp], numbers: RangeNumbers
 ) -> SchedulePlan:
-    plan, facts = _settled(nodes, facts, numbers)
+    earlier = Earlier()
+    plan, facts = _settled(nodes, facts, numbers, earlier)
     single = {*by_user, *[n for n in plan.stored if n.op in SEPARATE or not n.size]}
     groups = output_groups(plan, single, devices_of(nodes), _products(plan))
     while groups:
         by_member = {node: group for group in groups for node in group.members}
-        joined, _ = _settled(nodes, replace(facts, groups=by_member), numbers)
+        joined, _ = _settled(nodes, replace(facts, groups=by_member), numbers, earlier)
         whole = fitting(joined, groups)
         if whole == groups:
             plan = joined
@@ -128,15 +129,24 @@ def outputs_of(node: UOp) -> tuple[UOp, ...]:
         )
 
 
+@dataclass(slots=True)
+class Earlier:
+    """What earlier walks found: most values are read as before in the next one. `choices` has the
+    accesses to a value and the decision about it, `links` the accesses of its sources."""
+
+    choices: dict[UOp, tuple[list[Access], Decision]] = field(default_factory=dict)
+    links: dict[tuple[UOp, Access], tuple[Access | None, ...]] = field(default_factory=dict)
+
+
 def _settled(
-    nodes: dict[UOp, None], facts: Facts, numbers: RangeNumbers
+    nodes: dict[UOp, None], facts: Facts, numbers: RangeNumbers, earlier: Earlier
 ) -> tuple[SchedulePlan, Facts]:
     """Return the plan in which products that need kernels of their own have them, and the facts
     that led to it. Each round stores at least one value more and gives none back, so it ends."""
-    plan = _walk(nodes, facts, numbers)
+    plan = _walk(nodes, facts, numbers, earlier)
     while more := separations(nodes, plan.reads, plan.stored, facts.forced, facts.cost):
         facts = replace(facts, separated={**facts.separated, **more})
-        plan = _walk(nodes, facts, numbers)
+        plan = _walk(nodes, facts, numbers, earlier)
     return plan, facts
 
 
@@ -144,7 +154,9 @@ def _products(plan: SchedulePlan) -> set[UOp]:
     return {n for n in plan.nodes if rereads(n, plan.stored)}
 
 
-def _walk(nodes: dict[UOp, None], facts: Facts, numbers: RangeNumbers) -> SchedulePlan:
+def _walk(
+    nodes: dict[UOp, None], facts: Facts, numbers: RangeNumbers, earlier: Earlier
+) -> SchedulePlan:
     """Return the plan for `nodes`, decided one by one."""
     numbers.restart()
     plan = SchedulePlan(nodes, facts.groups)
@@ -156,7 +168,7 @@ def _walk(nodes: dict[UOp, None], facts: Facts, numbers: RangeNumbers) -> Schedu
             plan.reads[node] = list(accesses[node])
             continue
         reads = list(accesses[node])
-        decision, row = choose(node, reads, facts, step_counts)
+        decision, row = _choice(node, reads, facts, step_counts, earlier)
         if decision.stored:
             plan.stored[node] = decision = ranges.beside(decision)
             plan.readers[node], reads = reads, [ranges.output(node)]
@@ -169,12 +181,30 @@ def _walk(nodes: dict[UOp, None], facts: Facts, numbers: RangeNumbers) -> Schedu
         with derived_from(node):
             for access in reads:
                 step_counts[access.root] = step_counts.get(access.root, 0) + steps(node)
-                below = push(node, access, ranges.reduction(node, access))
-                plan.links[node, access] = below
+                link = node, access
+                below = earlier.links.get(link) if node.op is not Ops.REDUCE_AXIS else None
+                if below is None:
+                    below = push(node, access, ranges.reduction(node, access))
+                plan.links[link] = below
                 for source, at in zip(node.src, below, strict=True):
                     if at is not None:
                         accesses[source][at] = None
+    earlier.links = plan.links
     return plan
+
+
+def _choice(
+    node: UOp, reads: list[Access], facts: Facts, step_counts: Mapping[UOp, int], earlier: Earlier
+) -> tuple[Decision, Staging | None]:
+    """Return the decision for a value, that of the walk before where it is read as it was then."""
+    is_special = node in facts.separated or is_full(reads, step_counts)
+    before = None if is_special else earlier.choices.get(node)
+    if before is not None and before[0] == reads:
+        return before[1], None
+    decision, row = choose(node, reads, facts, step_counts)
+    if not is_special and row is None:  # the ranges of a row are new in each walk
+        earlier.choices[node] = reads, decision
+    return decision, row
 
 
 def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:

@@ -242,6 +242,9 @@ class _Joins:
         self._place = {node: place for place, node in enumerate(nodes)}
         """The places of nodes in an order in which sources come first."""
         self._of = {root: _Joined([kernel]) for root, kernel in kernels.items()}
+        self._order = [self._of[root] for root in sorted(kernels, key=self._place.__getitem__)]
+        """The kernels in an order in which none comes before one that it needs."""
+        self._rank = {joined: rank for rank, joined in enumerate(self._order)}
         for root, kernel in kernels.items():
             for source in kernel.sources:
                 self._of[root].needs.add(self._of[source])
@@ -262,7 +265,7 @@ class _Joins:
         gains: dict[_Joined, int] = {}
         for other in self._related(kernel.kernels[0], space):
             gain = self._gain(other, kernel)
-            if gain is not None and not _is_cycle(other, kernel):
+            if gain is not None and self._between(other, kernel) is not None:
                 gains[other] = gain
         if gains:
             best = max(gains, key=gains.__getitem__)
@@ -314,6 +317,7 @@ class _Joins:
 
     def _join(self, one: _Joined, other: _Joined, gain: int) -> None:
         (kernel,) = other.kernels
+        self._bring_together(one, other)
         self._share_loops(one, kernel)
         one.kernels.append(kernel)
         one.bytes_read_once += gain
@@ -326,6 +330,34 @@ class _Joins:
             reader.needs.add(one)
         one.needs = (one.needs | other.needs) - {one, other}
         one.readers = (one.readers | other.readers) - {one, other}
+
+    def _between(self, one: _Joined, other: _Joined) -> set[_Joined] | None:
+        """Return the kernels after the first of two that the second needs; None if one of them
+        needs the first: joining the two would make a cycle."""
+        first, last = sorted((one, other), key=self._rank.__getitem__)
+        rank, lowest = self._rank, self._rank[first]
+        needed = {below for below in last.needs if rank[below] > lowest}
+        stack = list(needed)
+        while stack:
+            for below in stack.pop().needs:
+                if below is first:
+                    return None
+                if rank[below] > lowest and below not in needed:
+                    needed.add(below)
+                    stack.append(below)
+        return needed
+
+    def _bring_together(self, one: _Joined, other: _Joined) -> None:
+        """Give the kernels from the first of two to the second an order in which `one` stands for
+        both: after what they need, and before what needs them."""
+        needed = self._between(one, other)
+        assert needed is not None
+        start, end = sorted((self._rank[one], self._rank[other]))
+        part = self._order[start : end + 1]
+        rest = [each for each in part if each not in needed and each not in (one, other)]
+        self._order[start : end + 1] = [*[n for n in part if n in needed], one, other, *rest]
+        for rank in range(start, end + 1):
+            self._rank[self._order[rank]] = rank
 
     def _reads_in_place(self, kernel: KernelReads, roots: Mapping[UOp, Access]) -> bool:
         """Whether a kernel reads each of `roots` only at the element that is written at that
@@ -376,24 +408,6 @@ def _is_far(read: PlacedRead) -> bool:
     """Whether neighbours in memory are along an output axis, not along a reduced axis."""
     kinds = {axis.axis_kind for axis in read.indices[-1].ranges}
     return kinds == {AxisType.GLOBAL}
-
-
-def _is_cycle(one: _Joined, other: _Joined) -> bool:
-    """Whether a path leads from one of two kernels through another kernel to the other."""
-    return _leads(other.needs - {one}, one) or _leads(one.needs - {other}, other)
-
-
-def _leads(start: Iterable[_Joined], end: _Joined) -> bool:
-    reached = set(start)
-    stack = list(reached)
-    while stack:
-        for below in stack.pop().needs:
-            if below is end:
-                return True
-            if below not in reached:
-                reached.add(below)
-                stack.append(below)
-    return end in reached
 
 
 def _extents(reduction: UOp) -> list[int]:
@@ -477,15 +491,18 @@ def _in_cycles(plan: SchedulePlan, groups: Iterable[OutputGroup]) -> set[OutputG
     """Return the groups that are on a cycle of kernels that read each other, or depend on one."""
     leader_of = {node: group.leader for group in groups for node in group.members}
     needs: dict[UOp, set[UOp]] = {leader_of.get(n, n): set() for n in plan.stored}
+    readers: dict[UOp, list[UOp]] = {kernel: [] for kernel in needs}
     for (node, access), below in plan.links.items():
         for source, at in zip(node.src, below, strict=True):
             if at is not None and source in plan.stored:
-                needs[access.root].add(leader_of.get(source, source))
-    for kernel, sources in needs.items():
-        sources.discard(kernel)
-    while ready := [kernel for kernel, sources in needs.items() if not sources]:
-        for kernel in ready:
-            del needs[kernel]
-        for sources in needs.values():
-            sources.difference_update(ready)
-    return {group for group in groups if group.leader in needs}
+                kernel = leader_of.get(source, source)
+                if kernel is not access.root and kernel not in needs[access.root]:
+                    needs[access.root].add(kernel)
+                    readers[kernel].append(access.root)
+    ready = [kernel for kernel, sources in needs.items() if not sources]
+    for kernel in ready:  # it grows
+        for reader in readers[kernel]:
+            needs[reader].discard(kernel)
+            if not needs[reader]:
+                ready.append(reader)
+    return {group for group in groups if needs[group.leader]}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
+from typing import NamedTuple
 
 from workbench.base.interrupts import scope
 from workbench.base.trace import derived_from, replaced
@@ -58,17 +59,26 @@ def parts_of(node: UOp) -> tuple[UOp, tuple[UOp, ...], UOp]:
     return value, tuple(indexes[: len(value.shape)]), TRUE if valid is None else valid
 
 
+class OpenedKernel(NamedTuple):
+    """The STOREs of the values that one kernel stores, whose reads are to be resolved, and the
+    ranges of its reductions."""
+
+    stores: tuple[UOp, ...]
+    loops: Loops
+
+
 def opened(
     plan: SchedulePlan, members: tuple[UOp, ...], buffers: Mapping[UOp, UOp], loops: Loops
-) -> list[UOp]:
-    """Return the STOREs of the values that one kernel stores, and add the ranges of its reductions
-    to `loops`. Values that other kernels store are BUFFERs in them. A staged row is a CONTIGUOUS:
-    its sources are the value and the indexes at which it is filled, its arg the row's axes."""
+) -> OpenedKernel:
+    """Return the kernel that stores `members`, and add the ranges of its reductions to `loops`.
+    Values that other kernels store are BUFFERs in it. A staged row is a CONTIGUOUS: its sources are
+    the value and the indexes at which it is filled, its arg the row's axes."""
     root = plan.reads[members[0]][0].root
     graph = UOp.sink(*members).toposort(lambda n: n in members or n not in buffers)
     graph.popitem()
     new: dict[UOp, UOp] = {}
     rows: dict[UOp, UOp] = {}
+    own_loops: Loops = {}
     with derived_from():
         for node in graph:
             is_memory = node in buffers and node not in members and not node.is_const
@@ -78,7 +88,8 @@ def opened(
                 for access in plan.reads[node]:
                     if access.root is root:
                         inner = _ranges_of(node, plan.links[node, access][0])
-                        loops.setdefault(_read_by(new[node], access), inner)
+                        at = _read_by(new[node], access)
+                        own_loops[at] = loops.setdefault(at, inner)
             row = plan.staged.get(node)
             if row is not None:
                 rows[node] = new[node]
@@ -92,7 +103,7 @@ def opened(
         with derived_from(node):
             place = construct.index(buffers[node], flatten(own.indices, node.shape))
             stores.append(construct.store(place, _read_by(new[node], own)))
-    return stores
+    return OpenedKernel(tuple(stores), own_loops)
 
 
 def _read_by(value: UOp, access: Access) -> UOp:
