@@ -88,7 +88,11 @@ EFFECTS: dict[str, tuple[object, Callable[[], object], object, object]] = {
     "TRAINING": (1, lambda: Tensor.ones(64).dropout(1.0).sum().item(), 64, 0),
     "NO_MEMORY_PLANNER": (1, shared_values, "shared", "apart"),
 }  # fmt: skip
-ELSEWHERE = {"BEAM": "below", "LIVE": "tests/viz/session/test_notebook.py"}
+ELSEWHERE = {
+    "BEAM": "below",
+    "LIVE": "tests/viz/session/test_notebook.py",
+    "TUNING": "tests/search/test_tuning.py",
+}
 
 
 def test_every_setting_is_tested() -> None:

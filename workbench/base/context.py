@@ -101,6 +101,11 @@ BEAM = Setting(
     "BEAM", 0, "the width of a search for the opts of each kernel that runs; 0: no search;"
     " what was found is cached, and is used again",
 )  # fmt: skip
+TUNING = Setting(
+    "TUNING", "", 'a file of opts that kernels run with; "": the workbench-tuning.jsonl in the'
+    " folders of the script (of a notebook: the current one) and of ONNX files that were loaded;"
+    " none: no file",
+)  # fmt: skip
 JIT = Setting("JIT", 1, "0: TinyJit only calls its function; 1 or 2: it captures and replays",
     (0, 1, 2))  # fmt: skip
 DEFAULT_FLOAT = Setting("DEFAULT_FLOAT", "float32", "the dtype of floats that name none", _FLOATS)
@@ -120,7 +125,7 @@ LIVE = Setting("LIVE", 2, """how a notebook shows explore
 SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (
-        *(DEV, DEBUG, NOOPT, BEAM, JIT),
+        *(DEV, DEBUG, NOOPT, BEAM, TUNING, JIT),
         *(DEFAULT_FLOAT, DEFAULT_INT, TRAINING, NO_MEMORY_PLANNER, LIVE),
     )
 }

@@ -104,10 +104,14 @@ def compared(base: Samples, other: Samples) -> Ratio:
 def common_rounds(base: Samples, other: Samples) -> list[tuple[float, float]]:
     """Return the seconds of both in the rounds in which both were undisturbed. Without such a round
     these are their medians, as one round."""
+    return undisturbed_rounds(base, other) or [(base.median_s, other.median_s)]
+
+
+def undisturbed_rounds(base: Samples, other: Samples) -> list[tuple[float, float]]:
+    """Return the seconds of both in the rounds in which both were undisturbed."""
     pairs = zip(base.samples_s, other.samples_s, strict=False)  # a slow run has fewer
     both = zip(pairs, base.undisturbed, other.undisturbed, strict=False)
-    rounds = [pair for pair, *are_clean in both if all(are_clean)]
-    return rounds or [(base.median_s, other.median_s)]
+    return [pair for pair, *are_clean in both if all(are_clean)]
 
 
 def added(runs: Sequence[Samples]) -> Samples:

@@ -1,4 +1,4 @@
-"""The opts with which `realize` runs a kernel, and the search for them with the setting BEAM.
+"""The opts with which `realize` runs a kernel, from a tuning file, or a search with BEAM.
 
 Predictions and the search are imported when a kernel first needs them.
 """
@@ -10,6 +10,7 @@ from workbench.base.context import BEAM, NOOPT, Context
 from workbench.debug import debug_print
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Memo
+from workbench.search.tuning import tuned_kernel
 
 BUDGET_S = 10.0
 """Seconds of a search: the default of `Kernel.search`, so that they share cached results."""
@@ -20,9 +21,10 @@ _results = Memo[UOp]()
 
 def tuned(kernel: UOp, device: str) -> UOp:
     """Return `kernel` as `realize` runs it on `device`. It has the opts that the code gives it;
-    else none, for source text, on some devices and with the setting NOOPT; else those that a search
-    of the width BEAM finds; else the default opts. On an emulator nothing is searched, since its
-    times are not those of a kernel; for a machine that is elsewhere times are predicted.
+    else none, for source text, on some devices and with the setting NOOPT; else those of a tuning
+    file; else those that a search of the width BEAM finds; else the default opts. On an emulator
+    nothing is searched, since its times are not those of a kernel; for a machine that is elsewhere
+    times are predicted.
 
     Errors: KernelOptError for an opt in the code that is not legal.
     """
@@ -35,6 +37,8 @@ def tuned(kernel: UOp, device: str) -> UOp:
         width = 0
     elif info.runs_plain or NOOPT.value:
         return kernel
+    elif (from_file := tuned_kernel(kernel, device)) is not None:
+        return from_file
     if width > 0:
         key = kernel, info, width
         return _results.value(key, lambda: best(kernel, device, width))

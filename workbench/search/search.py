@@ -129,7 +129,7 @@ def run(
     the search starts its own, and ends it. `stop` is called between candidates, `report` with each
     candidate; `clock` measures the budget.
     """
-    width, budget_s = _checked(width, budget_s, executor)
+    width, budget_s = checked(width, budget_s, executor)
     device = kernel.device
     is_own = executor is None and _may_cache(device)
     if cached and is_own and not others:  # cached searches have no other starts
@@ -163,7 +163,8 @@ def _may_cache(device: str) -> bool:
     return not is_registered and not Device[device].is_elsewhere
 
 
-def _checked(width: Any, budget_s: object, executor: object) -> tuple[int, float]:
+def checked(width: Any, budget_s: object, executor: object) -> tuple[int, float]:
+    """Return the width and the seconds of a search. Errors: those of `Kernel.search`."""
     is_whole = isinstance(width, int | np.integer) and not isinstance(width, bool)
     if not is_whole or width < 1:
         raise DTypeError(

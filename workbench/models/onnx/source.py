@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from workbench.models.onnx.folding import MOST_ELEMENTS, Needs
 from workbench.models.onnx.graph import OnnxGraph
 from workbench.models.onnx.table import load_rows
 from workbench.models.onnx.values import Array, dtype_of
+from workbench.search.tuning import note_model_file
 from workbench.tensor.tensor import Tensor
 
 
@@ -24,6 +26,8 @@ class OnnxSource:
 
     def __init__(self, source: Any):
         self._file = read(source)
+        if isinstance(source, (str, os.PathLike)):
+            note_model_file(source)
         load_rows()
         self._needed = Needs(self._file.functions).names(self._file.body)
         self.name = self._file.name

@@ -23,6 +23,7 @@ from workbench.base.context import (
     JIT,
     NOOPT,
     TRAINING,
+    TUNING,
     values_of,
 )
 from workbench.base.errors import JitError
@@ -48,7 +49,7 @@ from workbench.tensor.versions import VersionedMemory, noting_writes
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SETTINGS = (DEV, NOOPT, BEAM, DEFAULT_FLOAT, DEFAULT_INT, TRAINING)
+_SETTINGS = (DEV, NOOPT, BEAM, TUNING, DEFAULT_FLOAT, DEFAULT_INT, TRAINING)
 """Settings on which the kernels of a function depend."""
 _captures = free_rlock()
 """The lock of captures: a capture gives all memory new BUFFERs."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, require
 from workbench.base.source import SourceLine
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_of_tensor
@@ -24,6 +26,7 @@ from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.kernel.compiled import budget
 from workbench.kernel.kernel import NO_POSITIONS, Kernel
 from workbench.kernel.run import Run
+from workbench.search.model_search import ModelKernel, ModelSearch, search_model
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
 from workbench.viz.exploration.display import Display
@@ -198,6 +201,45 @@ class ScheduledTensors:
             for place, array in zip(own, run.placed(on, plan), strict=True):
                 arrays[place] = array.reshape(self.tensors[place].shape)
         return arrays
+
+    def search(
+        self,
+        budget_s: float = 60.0,
+        width: int = 2,
+        path: str | os.PathLike[str] | None = None,
+        executor: Any = None,
+        progress: bool = True,
+    ) -> ModelSearch:
+        """Return the result of a search for faster opts of all kernels, and write these to a tuning
+        file, with which `realize` and TinyJit run the kernels from then on.
+
+            ex.search(budget_s=60)                          # workbench-tuning.jsonl of the folder
+            ex.search(path="net.jsonl")                     # Context(TUNING="net.jsonl") uses it
+            ex.search(executor=client)                      # Dask's client: its machines
+
+        The time goes to the kernels whose runs can save most together; equal ones are searched
+        once; what one needs is tried first for those of other sizes. Opts are written only if they
+        are faster than the default ones beyond the noise, in a comparison at the end of each
+        search. Ctrl-C ends it; what was found stays. `path` is the tuning file (None: that of the
+        setting TUNING, or else of the folder of the script or notebook). `executor` is Dask's
+        client or any of `concurrent.futures`: each of its machines gets rows of its own. With
+        `progress` a line for each kernel is printed.
+
+        Units: budget_s is seconds. Errors: WorkbenchError without kernels or with rules off;
+        DeviceError for a machine without times of its own; FileError for a `path` that is not a
+        tuning file; as `Kernel.search`.
+        """
+        what = "cannot search this exploration"
+        if self.rules_off:
+            because = "it has rules off, and kernels run with all"
+            raise WorkbenchError(what, because, "explore(..) without `without`")
+        if not self.kernels:
+            raise WorkbenchError(what, "it has no kernels", "an expression to compute")
+        require(path, (str, os.PathLike, NoneType), "search: path", '"net.jsonl"')
+        require(progress, bool, "search: progress", "progress=False")
+        kernels = [ModelKernel(k.original, k.device, title=k.title) for k in self.kernels]
+        report = print if progress else lambda result: None
+        return search_model(kernels, budget_s, width, path, executor, report)
 
     def _require_data(self, what: str) -> None:
         """Errors: WorkbenchError if scheduling failed, or the tensors have no data."""
