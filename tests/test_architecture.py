@@ -91,6 +91,7 @@ def test_only_the_pipeline_knows_which_pass_follows_which() -> None:
     single = {m for m in takers if not fnmatch(m, "workbench.backends.*device")}
     assert single - several == {
         "workbench.execution.realize",  # schedules, and asks the pipeline for each kernel
+        "workbench.execution.schedule_cache",  # schedules each structure once
         "workbench.check.oracle",  # emulates a statement tree that it is handed
     }
 

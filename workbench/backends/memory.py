@@ -5,8 +5,10 @@ Sections: The memory of a device; Buffers.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -261,6 +263,12 @@ def _mib(nbytes: int) -> str:
 
 
 Array = NDArray[Any]
+NO_COUNT = (0, 0)
+_is_counted = (
+    sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+)
+_references_to: Callable[[object], int] | None = sys.getrefcount if _is_counted else None
+"""The function that counts references exactly; None where several threads change them at once."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -419,6 +427,16 @@ class Buffer(Unpicklable):
         part.offset = self.offset + offset
         part.address = self.address + offset if self.address else 0
         return part
+
+    def reference_counts(self) -> tuple[int, int]:
+        """Return the numbers of references to this Buffer and to the owner of its memory, those of
+        the call among them: NO_COUNT where Python does not count them, and while another library
+        uses the memory. If they are what they were when nobody else knew the Buffer, nobody does.
+        """
+        lease = self._lease
+        if _references_to is None or lease.is_shared:
+            return NO_COUNT
+        return _references_to(self), _references_to(lease)
 
     def has_window(self, start: int) -> bool:
         """Whether a part that begins at element `start` can be a Buffer of its own."""

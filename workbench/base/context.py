@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable
-from contextvars import ContextVar, Token
+from contextvars import Token
 from difflib import get_close_matches
 from textwrap import indent
 from typing import Any
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.interrupts import DynamicScope
+from workbench.base.situation import Situational
 
 
 class Setting:
@@ -25,7 +26,7 @@ class Setting:
         raw = os.environ.get(name)
         self.name, self.default, self.doc, self.values = name, default, doc, values
         start = default if raw is None else self._parsed(raw)
-        self._var: ContextVar[Any] = ContextVar(name, default=start)
+        self._var = Situational(name, start)
 
     @property
     def value(self) -> Any:

@@ -36,8 +36,8 @@ _overwritten: WeakSet[UOp] = WeakSet()
 
 
 class _Overwritings(local):
-    """The number of times that old versions were overwritten: by all threads (`total`), and by this
-    one (`own`)."""
+    """The number of times that old versions were overwritten, or got memory of their own instead:
+    by all threads (`total`), and by this one (`own`)."""
 
     total = 0
     own = 0
@@ -183,7 +183,8 @@ def have_others_overwritten() -> bool:
 
 
 def overwriting_count() -> int:
-    """Return the number of times that old versions were overwritten, by all threads."""
+    """Return the number of times that old versions were overwritten, or got memory of their own
+    instead, by all threads. While it is the same, a living BUFFER has the same memory."""
     return _overwritings.total
 
 
@@ -202,6 +203,7 @@ def separate_memory(node: UOp) -> None:
         own[other] = Buffer(memory.device, memory.dtype, memory.size)
         own[other].copy_from(memory)
     with Uninterrupted():
+        _overwritings.add()
         _shared.pop(_memory[node].owner, None)
         _memory.update(own)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from workbench.base.interrupts import scope
+from workbench.base.situation import Situational
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.in_place import narrowed, reads_where_it_writes
 from workbench.ir.schedule.plan import ScheduleItem
@@ -18,7 +19,7 @@ from workbench.ir.schedule.plan import ScheduleItem
 # --------------------------------------------------------------------------------------------------
 # The capture of a block of code.
 
-_capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
+_capture = Situational["Capture | None"]("capture", None)
 _roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
 _enclosing: ContextVar[set[UOp] | None] = ContextVar("enclosing", default=None)
 _watches: dict[int, set[UOp]] = {}

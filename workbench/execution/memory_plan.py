@@ -426,9 +426,16 @@ def with_computed(node: UOp, computed: Mapping[UOp, UOp] | None = None) -> UOp:
 
 def computed_below(nodes: Sequence[UOp]) -> dict[UOp, UOp]:
     """Return the BUFFERs of the computed values in the graphs of `nodes`, without DETACH."""
-    root = UOp.sink(*without_detach(nodes))
-    graph = root.toposort(lambda n: not _is_computed(n))
-    return {n: _computed[n] for n in graph if _is_computed(n)}
+    computed: dict[UOp, UOp] = {}
+
+    def is_open(node: UOp) -> bool:
+        if not _is_computed(node):
+            return True
+        computed[node] = _computed[node]
+        return False
+
+    UOp.sink(*without_detach(nodes)).toposort(is_open)
+    return computed
 
 
 def require_readable(node: UOp) -> None:
@@ -517,6 +524,10 @@ def _has_result(node: UOp) -> bool:
 def without_detach(roots: Sequence[UOp]) -> list[UOp]:
     """Return graphs without DETACH, which only stops gradients, and computes nothing."""
     is_watched = observer() is not None
+    if not is_watched:
+        known = [_plain.get(root) for root in roots]
+        if None not in known:
+            return known  # type: ignore[return-value]  # none of them is None
     simple: dict[UOp, UOp] = {}
     changed: set[UOp] = set()  # most nodes stay
     top = UOp.sink(*roots)  # it may also be a node of these graphs

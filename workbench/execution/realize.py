@@ -45,9 +45,9 @@ from workbench.execution.memory_plan import (
     noted_results,
     plan_memory,
     to_numpy,
-    with_computed,
     without_detach,
 )
+from workbench.execution.schedule_cache import scheduled
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices
@@ -115,12 +115,12 @@ def realize(
     """
     note_roots(outputs)
     start = time.perf_counter()
-    plan, simple = planned(outputs)
+    plan, values = scheduled(*_roots_on(outputs))
     for name in {item.device for item in plan.items}:  # before memory is allocated there
         Device[name].require_available()
     say_scheduled(plan.items, time.perf_counter() - start)
     note_unset(plan.items, plan.stored)
-    results = [node.substitute(plan.stored) for node in simple]
+    results = [*values]
     placed = _placed(plan, dict(zip(outputs, results, strict=True)), others, old_versions)
     items, over = placed.items, placed.over
     spare = _spare(plan, results, outputs, others)
@@ -158,11 +158,19 @@ def planned(
     (`computed` has those of an earlier time, None: the present ones), and a contiguous piece of one
     is read in place. `choices` are a user's, about simplified values. Random numbers of `keys` are
     drawn before all else."""
+    return make_schedule(*_roots_on(outputs, computed), choices, keys)
+
+
+def _roots_on(
+    outputs: Sequence[UOp], computed: Mapping[UOp, UOp] | None = None
+) -> tuple[list[UOp], str]:
+    """Return the graphs to schedule for `outputs`, which read computed values from memory, and the
+    device. `computed` is as in `planned`."""
     device = device_of(outputs)
     if computed is None:
         computed = _computed_for(outputs, device)
-    roots = [in_place(o) for o in with_computed(UOp.sink(*outputs), computed).src]
-    return make_schedule(roots, device, choices, keys)
+    plain = UOp.sink(*without_detach(outputs))
+    return [in_place(o) for o in plain.substitute(computed).src], device
 
 
 def _computed_for(outputs: Sequence[UOp], device: str) -> dict[UOp, UOp]:

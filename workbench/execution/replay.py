@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from workbench.backends.contract import Launch
 from workbench.backends.device import Device
-from workbench.backends.memory import Buffer
+from workbench.backends.memory import NO_COUNT, Buffer
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.interrupts import Uninterrupted
 from workbench.counters import CountedTogether, count_run
@@ -97,12 +97,47 @@ class _Launches:
 
     def _together(self) -> Callable[[], None] | None:
         """Return a function that runs all launches together; None if that is not possible: some are
-        copies, or on another device, or there are fewer than two."""
+        copies, or on another device, or there is one for a queue."""
         devices = {None if each.kernel is None else each.kernel[2] for each in self._steps}
         device = devices.pop() if len(devices) == 1 else None
-        if device is None or len(self._steps) < 2:
+        if device is None or (len(self._steps) < 2 and Device[device].queues):
             return None
         return Device[device].graph([each.step for each in self._steps])
+
+
+_MOST_SPARE_BYTES = 1 << 20
+"""Most bytes of a result whose memory a replay keeps for the next ones: an allocation takes no time
+beside the kernels of larger ones."""
+
+
+class _ResultMemory:
+    """The memory of a result, new in each run: memory of an earlier result that nobody refers to
+    any more is used again, which takes a tenth of the time of an allocation. The references are
+    counted when the memory is known to be unused, and compared later."""
+
+    __slots__ = ("_bound", "_bound_count", "_kind", "_other", "_spare_count", "_uses")
+
+    def __init__(self, node: UOp, uses: Sequence[_Use]):
+        self._kind = node.device, node.dtype, node.size
+        self._uses = uses
+        self._bound: Buffer | None = None
+        self._other: Buffer | None = None
+        self._bound_count = self._spare_count = NO_COUNT
+
+    def bound(self) -> Buffer:
+        """Return memory that nobody else refers to, which the launches write from now on."""
+        buffer = self._bound
+        if buffer is not None and buffer.reference_counts() == self._bound_count:
+            return buffer
+        other, self._other, self._bound = self._other, buffer, None
+        if other is None or other.reference_counts() != self._spare_count:
+            other = Buffer(*self._kind)
+            self._spare_count = other.reference_counts()
+        _move(self._uses, other)
+        if self._spare_count is not NO_COUNT and other.nbytes <= _MOST_SPARE_BYTES:
+            self._bound = other
+            self._bound_count = other.reference_counts()
+        return other
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +205,10 @@ class Replay:
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
-        self._fresh = [(n.device, n.dtype, n.size, self._uses[n]) for n in fresh]
+        self._fresh = [_ResultMemory(node, self._uses[node]) for node in fresh]
         places = {node: place for place, node in enumerate((*inputs, *fresh))}
         self._results = [self._result(o, places) for o in outputs]
+        self._order = [place - len(inputs) for place, *_ in self._results]
         self.sources = [
             self._source(o, p, len(inputs))
             for o, (p, *_) in zip(outputs, self._results, strict=True)
@@ -198,16 +234,9 @@ class Replay:
         Ctrl-C ends it before the first input is overwritten; from then on it is deferred until
         `publish` has run. If a launch fails after that, `abandon` gets the error, the numbers of
         the inputs that have new versions, and of those that may be partly overwritten."""
-        for place, input_buffer in enumerate(memory):
-            if input_buffer is not self._last[place]:
-                self._last[place] = None  # in case of Ctrl-C before all launches are changed
-                _move(self._inputs[place], input_buffer)
-                self._last[place] = input_buffer
+        self._bind_inputs(memory)
         buffers = [*memory]
-        for name, dtype, size, uses in self._fresh:
-            buffer = Buffer(name, dtype, size)
-            _move(uses, buffer)
-            buffers.append(buffer)
+        buffers += [each.bound() for each in self._fresh]
         if self._prelude.count and (versions is None or versions != self._versions):
             self._versions = None  # in case of Ctrl-C before all have run
             self._prelude()
@@ -227,6 +256,41 @@ class Replay:
                     for place, piece, constant in self._results
                 ]
             )
+
+    @property
+    def only_computes(self) -> bool:
+        """Whether a run writes no memory but its own and that of its results, each of which has all
+        of its memory, and is complete when it returns."""
+        places = [place for place, piece, _ in self._results if piece is None]
+        first = len(self._inputs)
+        return (
+            not self._rest.count
+            and not self._queues
+            and sorted(places) == [*range(first, first + len(self._fresh))]
+            and len(places) == len(self._results)
+        )
+
+    @property
+    def is_prelude_current(self) -> bool:
+        """Whether items of steady inputs need not run again while their versions are the same."""
+        return not self._prelude.count or self._versions is not None
+
+    def compute(self, memory: Sequence[Buffer]) -> list[Buffer]:
+        """Run again, a replay that `only_computes`; return the memory of its results. `memory` is
+        that of the first inputs; the others, and versions, are as in the last run. It must be
+        quick."""
+        self._bind_inputs(memory)
+        buffers = [each.bound() for each in self._fresh]
+        self._safe()
+        return [buffers[place] for place in self._order]
+
+    def _bind_inputs(self, memory: Sequence[Buffer]) -> None:
+        last = self._last
+        for place, buffer in enumerate(memory):
+            if buffer is not last[place]:
+                last[place] = None  # in case of Ctrl-C before all launches are changed
+                _move(self._inputs[place], buffer)
+                last[place] = buffer
 
     def _written_until_now(self) -> tuple[set[int], set[int]]:
         """Return the numbers of inputs that are overwritten completely, and of inputs that may be

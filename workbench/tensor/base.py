@@ -11,21 +11,24 @@ import math
 from collections.abc import Container
 from pathlib import Path
 from typing import Self
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 import numpy as np
 
 from workbench.backends.device import Device
 from workbench.backends.mapped_file import DISK
+from workbench.backends.memory import Buffer
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import type_name
 from workbench.base.interrupts import Uninterrupted, free_rlock
 from workbench.base.source import Derivation, derived
+from workbench.execution.buffers import buffer_on
 from workbench.ir.gradient.occurrences import former_of, is_duplicate, without_alias
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.tensor.autograd.leaves import GradientState, claim, number_of, occurrence, own_node
+from workbench.tensor.autograd.origins import Origin, note_results
 from workbench.tensor.files import file_device, is_file, opened, read_to, saved
 from workbench.tensor.methods import Methods
 from workbench.tensor.methods import Operand as Operand
@@ -51,37 +54,57 @@ from workbench.tensor.operands.broadcast import (
 from workbench.tensor.operands.literal import as_dtype, literal
 from workbench.tensor.versions import VersionedMemory, rebased
 
-_alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
-"""All living tensors by their id."""
+_alive: dict[TensorReference, None] = {}
+"""References to all living tensors."""
+_forget = _alive.pop
 _rebasing = free_rlock()
 """The lock for making a tensor a view of memory, or of a newer version of its memory."""
 
 
 def tensors_alive() -> list[Base]:
     """Return all living tensors."""
-    # The list of references comes first: another thread may add a tensor meanwhile.
-    tensors = [reference() for reference in _alive.valuerefs()]
+    # The copy comes first: another thread may add a tensor meanwhile.
+    tensors = [reference() for reference in _alive.copy()]
     return [tensor for tensor in tensors if tensor is not None]
+
+
+def tensors_in_graphs() -> list[Base]:
+    """Return all living tensors that have a node."""
+    return [tensor for tensor in tensors_alive() if tensor._replayed is None]
 
 
 def nodes_alive(excluded: Container[VersionedMemory | None] = ()) -> list[UOp]:
     """Return the nodes of all living tensors, and of memory with a write that is not computed: its
     views may be known constants. Tensors of memory in `excluded` are left out."""
-    tensors = [t for t in tensors_alive() if t._memory not in excluded]
+    tensors = [t for t in tensors_in_graphs() if t._memory not in excluded]
     nodes = [tensor.uop for tensor in tensors]
     memories = dict.fromkeys(t._memory for t in tensors)
     return nodes + [m.value for m in memories if m is not None and m.old is not None]
+
+
+class TensorReference(ref["Base"]):
+    """A weak reference to a tensor, compared by identity: `==` of tensors is another thing."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+ReplayedValue = tuple[Buffer, Shape, tuple[Origin, ...]]
+"""The value of a result of a replay: its memory, which no other tensor sees, the shape, and what it
+was computed from. A plain tuple: there is one for each call."""
 
 
 class Base(Methods):
     """A tensor's node, dtype, shape and device, and the conversion of operands to nodes."""
 
     __slots__ = (
-        "__weakref__", "_device", "_expression", "_grad_state", "_is_weak", "_memory", "_uop",
-        "_version", "derivation",
+        "__weakref__", "_device", "_expression", "_grad_state", "_is_weak", "_memory", "_replayed",
+        "_uop", "_version", "derivation",
     )  # fmt: skip
 
-    _uop: UOp
+    _uop: UOp  # absent as long as there is `_replayed`: `Tensor.__getattr__` makes it
+    _replayed: ReplayedValue | None  # its value, until its node is asked for
     _memory: VersionedMemory | None  # None: no other tensor sees writes to this one
     _version: UOp | None  # the version of `_memory` that `_uop` is a view of
     _grad_state: GradientState | None  # None: nothing about a gradient was set
@@ -99,7 +122,7 @@ class Base(Methods):
     ):
         kind = None if dtype is None else as_dtype(dtype)
         name = None if device is None else canonical(device)
-        self._grad_state = None
+        self._grad_state = self._replayed = None
         self._memory = self._version = self._expression = None
         if isinstance(data, Base | UOp):
             uop, self._device = _adopted(data, name, kind)
@@ -120,7 +143,7 @@ class Base(Methods):
             self._device = name or own
             self._is_weak = kind is None and type(data) in (bool, int, float)
         _refuse_axes(self.uop)
-        _alive[id(self)] = self
+        _alive[TensorReference(self, _forget)] = None
         before = data.derivation if isinstance(data, Base) else None
         self.derivation = _derivation(self.uop, [before])
         self._leaf_if(requires_grad)
@@ -193,9 +216,34 @@ class Base(Methods):
         tensor = object.__new__(cls)
         tensor._uop, tensor._device, tensor._is_weak = uop, device, False
         tensor._memory = tensor._version = tensor._expression = None
-        tensor._grad_state = tensor.derivation = None
-        _alive[id(tensor)] = tensor
+        tensor._grad_state = tensor.derivation = tensor._replayed = None
+        _alive[TensorReference(tensor, _forget)] = None
         return tensor._leaf_if(requires_grad)
+
+    @classmethod
+    def _of_replay(cls, value: ReplayedValue) -> Self:
+        """Return a tensor of the result of a replay. It gets a node when that is asked for: most
+        results are read, or handed to the next replay, which need none. It must be quick."""
+        tensor = object.__new__(cls)
+        tensor._replayed, tensor._device, tensor._is_weak = value, value[0].device, False
+        tensor._memory = tensor._version = tensor._expression = None
+        tensor._grad_state = tensor.derivation = None
+        _alive[TensorReference(tensor, _forget)] = None
+        return tensor
+
+    def _node_of_replay(self) -> UOp:
+        """Return the node of the result of a replay, made now: a BUFFER on its memory."""
+        with Uninterrupted(), _rebasing:
+            value = self._replayed
+            if value is not None:  # no other thread has made it
+                memory, shape, origins = value
+                node = buffer_on(memory, shape)
+                claim(node)
+                if origins:
+                    note_results([node], origins)
+                self._uop = node
+                self._replayed = None
+        return self._uop
 
     def _leaf_if(self, requires_grad: bool | None) -> Self:
         """Set `requires_grad` unless it is None, and return this tensor."""

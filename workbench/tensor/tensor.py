@@ -36,7 +36,7 @@ from workbench.tensor.assignment import Assignment
 from workbench.tensor.autograd.autograd import Autograd
 from workbench.tensor.autograd.leaves import TensorClass, leads_to_leaf, plain_value
 from workbench.tensor.autograd.origins import note_origins
-from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
+from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive, tensors_in_graphs
 from workbench.tensor.copies import Copies
 from workbench.tensor.creation.creation import Likes
 from workbench.tensor.creation.sampling import Sampling
@@ -199,6 +199,8 @@ class Tensor(
     if not TYPE_CHECKING:  # with it, mypy would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
+            if name == "_uop":
+                return self._node_of_replay()
             near = [] if name.startswith("_") else _near_names(name)
             question = f": did you mean {' or '.join(near)}?" if near else ""
             raise AttributeError(f"a Tensor has no attribute {name!r}{question}")
@@ -402,7 +404,7 @@ def _publish(
         if constant_of(result) is None:
             tensor._device = device
     after = [*[t.uop for t in tensors], *[m.value for m in memories]]
-    note_origins(zip(before, after, strict=True), tensors_alive)
+    note_origins(zip(before, after, strict=True), tensors_in_graphs)
     rename_shared(outputs)
 
 

@@ -310,12 +310,16 @@ class NativeBatch:
             groups[-1].append(launch)
             if not launch.is_one_call:
                 sum_s = SLICE_S  # the next one begins a group
-        return [group[0] if len(group) == 1 else _native_call(group) for group in groups]
+        return [_native_call(group) for group in groups]
 
 
 def _native_call(launches: Sequence[NativeLaunch]) -> Callable[[], None]:
-    """Return a call that runs launches, each of which is one call, one after the other."""
+    """Return a call that runs launches one after the other, each of which is one call, or alone."""
+    if not all(launch.is_one_call for launch in launches):
+        return launches[0]
     words = [word for launch in launches for word in launch.row]
+    if all(launch.threads == 1 for launch in launches):
+        return pool().chain(words)
     table = (ctypes.c_int64 * len(words))(*words)
     start, count = ctypes.addressof(table), len(launches)
     parts = max(launch.threads for launch in launches)

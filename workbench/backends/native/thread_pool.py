@@ -14,9 +14,9 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from string import Template
 
 from workbench.backends.native import jit
@@ -30,6 +30,8 @@ AWAKE = 6
 """The word that keeps workers awake."""
 ROW = 4
 """Words of a kernel in the table of a batch."""
+CHAIN = 1
+"""Words before the table of a chain: the number of its kernels."""
 PARTS = 1 << 16
 """A number above the parts of any job. A ticket is the job's number times PARTS, plus a part."""
 
@@ -63,7 +65,7 @@ class ThreadPool:
 
     def __init__(self) -> None:
         code = _functions()
-        self._work, self._post, self._share, self._batch = (
+        self._work, self._post, self._share, self._batch, self._chain = (
             ctypes.CFUNCTYPE(result, *arguments)(c.address)
             for c, (result, arguments) in zip(code, _SIGNATURES, strict=True)
         )
@@ -104,6 +106,16 @@ class ThreadPool:
                 self._start()
             self._wake()
             self._batch(self._shared, table, count)
+
+    def chain(self, rows: Sequence[int]) -> Callable[[], None]:
+        """Return a call that runs kernels of one part each, one after the other. `rows` has ROW
+        words a kernel, as in `run_batch`. Such kernels leave the workers alone, so that the call
+        holds in a forked child, too."""
+        count = len(rows) // ROW
+        words = (ctypes.c_int64 * (CHAIN + len(rows)))(count, *rows)
+        call = partial(self._chain, ctypes.c_void_p(ctypes.addressof(words)))
+        call.__dict__["memory"] = words, self._code  # alive as long as the call
+        return call
 
     def _wake(self) -> None:
         """Wake all workers. A worker wakes on the caller's core, and would wait there while the
@@ -151,8 +163,9 @@ _SIGNATURES: tuple[tuple[type | None, tuple[type, ...]], ...] = (
     (None, (ctypes.c_void_p, *[ctypes.c_int64] * 5)),
     (None, (ctypes.c_void_p,)),
     (None, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)),
+    (None, (ctypes.c_void_p,)),
 )
-_NAMES = ("pool_work", "pool_post", "pool_share", "pool_batch")
+_NAMES = ("pool_work", "pool_post", "pool_share", "pool_batch", "pool_chain")
 
 
 @lru_cache(maxsize=1)
@@ -283,9 +296,36 @@ out:
   store atomic i64 0, ptr %awake.at monotonic, align 8
   ret void
 }}
+
+define void @pool_chain(ptr %words) {{
+entry:
+  %count = load i64, ptr %words, align 8
+  %start.at = getelementptr i64, ptr %words, i64 {CHAIN}
+  br label %look
+look:
+  %row = phi i64 [ 0, %entry ], [ %next, %run ]
+  %left = icmp slt i64 %row, %count
+  br i1 %left, label %run, label %out
+run:
+  %next = add i64 %row, 1
+  %at = mul i64 %row, {ROW}
+  %kernel.at = getelementptr i64, ptr %start.at, i64 %at
+  %kernel = load i64, ptr %kernel.at, align 8
+  %arguments.at = getelementptr i64, ptr %kernel.at, i64 1
+  %arguments = load i64, ptr %arguments.at, align 8
+  %hi.at = getelementptr i64, ptr %kernel.at, i64 2
+  %hi = load i64, ptr %hi.at, align 8
+  %code = inttoptr i64 %kernel to ptr
+  %own.at = inttoptr i64 %arguments to ptr
+  %own = load ptr, ptr %own.at, align 8
+  call void %code(ptr %own, i64 0, i64 %hi, i64 0)
+  br label %look
+out:
+  ret void
+}}
 """)
 """A worker; the posting of a job; the caller's share of it, until all parts are done; several jobs
-in a row."""
+in a row; several jobs of one part each."""
 
 
 def _text() -> str:

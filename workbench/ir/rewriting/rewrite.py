@@ -13,7 +13,6 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 from workbench.base.errors import EndlessRewrite, WorkbenchError, require
 from workbench.base.interrupts import once, scope
+from workbench.base.situation import Situational
 from workbench.base.source import SourceLine
 from workbench.base.trace import Match, PassStep, recording
 from workbench.ir.node.ops import Ops
@@ -156,8 +156,8 @@ class RuleSet:
         return f"RuleSet({self.name}, {len(self.rules)} rules)"
 
 
-_OFF: ContextVar[frozenset[str]] = ContextVar("rules off", default=frozenset())
-_TYPED: ContextVar[tuple[str, ...]] = ContextVar("rules typed", default=())
+_OFF = Situational("rules off", frozenset[str]())
+_TYPED = Situational[tuple[str, ...]]("rules typed", ())
 TYPED_INTO = "decompose"
 """The pass whose rules a typed rule comes before: every kernel that a device runs goes through
 it."""
@@ -234,7 +234,7 @@ class Stop(NamedTuple):
     matches: int
 
 
-_STOP: ContextVar[Stop | None] = ContextVar("a rewrite that ends early", default=None)
+_STOP = Situational["Stop | None"]("a rewrite that ends early", None)
 
 
 @scope

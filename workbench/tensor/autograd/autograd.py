@@ -22,6 +22,7 @@ from workbench.tensor.autograd.leaves import (
     Training,
     detached,
     flow,
+    gradient_changes,
     leads_to_leaf,
     leads_to_lost_leaf,
     leaf_node,
@@ -176,6 +177,7 @@ class Autograd(Base):
             self._restate(own_leaf_node(state.number, self.uop))
         elif not is_leaf:
             number, state.number = state.number, 0
+            gradient_changes.count += 1
             if self.uop.op is Ops.DETACH and self.uop.arg == number:
                 self._restate(self.uop.src[0])
         return self

@@ -10,7 +10,6 @@ Sections: Leaf tensors and their nodes; Modes of training and of gradients.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
@@ -18,6 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from workbench.base.context import TRAINING
 from workbench.base.interrupts import DynamicScope, scope
+from workbench.base.situation import Situational
 from workbench.ir.gradient.occurrences import alias, duplicate, gradient_sources
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -51,8 +51,19 @@ _tensors_memory: WeakSet[UOp] = WeakSet()
 _next = count(1)
 
 
+class _GradientChanges:
+    """The count of changes of the leaves, and of what memory that there was before was computed
+    from: while it is the same, the origins of a tensor are, too."""
+
+    count = 0
+
+
+gradient_changes = _GradientChanges()
+
+
 def new_leaf(tensor: Leaf) -> int:
     """Return a number for a tensor that becomes a leaf."""
+    gradient_changes.count += 1
     number = next(_next)
     _tensors[number] = tensor
     return number
@@ -134,6 +145,8 @@ def leads_to_lost_leaf(root: UOp) -> bool:
 
 def leads_to_leaf(root: UOp) -> bool:
     """Whether a gradient flows from `root` to a leaf."""
+    if not _tensors:  # there is no leaf at all
+        return False
     return next(leaves_below(root), None) is not None
 
 
@@ -165,7 +178,7 @@ def _is_free(node: UOp, number: int) -> bool:
 
 _gradient_numbers = count(1)
 """Numbers of detached values; they are negated, since the numbers of leaves are positive."""
-_FLOWS: ContextVar[bool] = ContextVar("gradients_flow", default=True)
+_FLOWS = Situational("gradients_flow", True)
 
 
 class Training(DynamicScope[None]):

@@ -21,6 +21,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import base
 from workbench.tensor.autograd.leaves import (
     Leaf,
+    gradient_changes,
     leads_to_leaf,
     leaf_numbered,
     leaf_of,
@@ -38,6 +39,7 @@ class GradientTarget(Leaf, Protocol):
 
     _expression: ref[UOp] | None
     _memory: Any
+    _replayed: Any
 
     @property
     def uop(self) -> UOp: ...
@@ -64,6 +66,7 @@ def note_origins(
     ]
     if not pairs:
         return
+    gradient_changes.count += 1
     tensors, origin_numbers = tensors_by_node(alive()), dict[Origin, int]()
     places = {base(plain_value(value)) for _, value in pairs}
     inclusive: dict[UOp, int] = {}
@@ -113,6 +116,9 @@ def origins_of(value: UOp) -> list[Origin]:
 
 def origins_of_tensor(tensor: GradientTarget) -> list[Origin]:
     """Return the origins of what is computed from a tensor."""
+    value = tensor._replayed
+    if value is not None:
+        return [ref(tensor), *filter(_is_alive, value[2])]
     number, node = number_of(tensor), tensor.uop
     if number:
         return [number, ref(tensor)]
@@ -130,6 +136,7 @@ def note_results(results: Iterable[UOp], origins: Iterable[Origin]) -> None:
 
 def note_more(results: Iterable[UOp], node: UOp) -> None:
     """Note that results of a replay were computed from `node`, too."""
+    gradient_changes.count += 1
     for result in results:
         note_results([result], (*_origins.get(result, ()), ref(node)))
 
@@ -139,6 +146,7 @@ def note_computed_from(
 ) -> None:
     """Add to the origins of all memory those that `more` returns for one of them, and note `values`
     with their origins."""
+    gradient_changes.count += 1
     for node, origins in _noted():
         added = [other for origin in origins for other in more(origin)]
         if added:
@@ -158,6 +166,7 @@ def _noted() -> Iterator[tuple[UOp, tuple[Origin, ...]]]:
 def rename_origins(names: Mapping[UOp, UOp]) -> None:
     """Give the new BUFFERs of memory, by the values that it had, the origins of these, and make
     them origins in the place of their BUFFERs."""
+    gradient_changes.count += 1
     buffers = [(base(old), new) for old, new in names.items()]
     replaced: dict[Origin, Origin] = {ref(b): ref(n) for b, n in buffers if b.op is Ops.BUFFER}
     for old, new in names.items():

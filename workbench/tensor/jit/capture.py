@@ -19,7 +19,8 @@ from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
 from workbench.tensor.jit.containers import ObjectResults
 from workbench.tensor.jit.flows import CapturedFlows, CapturedTensors, FlowOfOutputs
-from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
+from workbench.tensor.jit.function_capture import FunctionCapture
+from workbench.tensor.jit.function_replay import FunctionReplay
 from workbench.tensor.jit.guard import (
     Guard,
     NumberChanges,

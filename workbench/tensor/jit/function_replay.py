@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
@@ -18,65 +17,30 @@ from workbench.execution.buffers import (
     share,
 )
 from workbench.execution.realize import running
-from workbench.execution.replay import NEW, Replay
+from workbench.execution.replay import NEW
 from workbench.ir.node.uop import UOp
 from workbench.tensor.autograd.leaves import detached
-from workbench.tensor.autograd.origins import note_more, note_results, origins_of, origins_of_tensor
-from workbench.tensor.creation.random import Keys
-from workbench.tensor.jit.flows import FlowOfOutputs
-from workbench.tensor.jit.guard import Guard, NumberChanges, roots_of
+from workbench.tensor.autograd.origins import (
+    Origin,
+    note_more,
+    note_results,
+    origins_of,
+    origins_of_tensor,
+)
+from workbench.tensor.jit.flows import Flow
+from workbench.tensor.jit.function_capture import FunctionCapture
+from workbench.tensor.jit.guard import NumberChanges, roots_of
 from workbench.tensor.jit.parts import Path
-from workbench.tensor.jit.results import (
-    Computed,
-    ReboundPlaces,
-    Results,
-    identity,
-    memory_at,
-    tensor_on,
-)
-from workbench.tensor.jit.state import (
-    CapturedState,
-    Kind,
-    MemoryWritten,
-    buffer_of,
-    input_node,
-    kind_of,
-)
+from workbench.tensor.jit.quick_call import quick_call
+from workbench.tensor.jit.results import Computed, Results, identity, memory_at, tensor_on
+from workbench.tensor.jit.state import Kind, MemoryWritten, buffer_of, input_node, kind_of
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor
-from workbench.tensor.variable_operators import HOLE, equal_nests, without_tensors
+from workbench.tensor.variable_operators import equal_nests, without_tensors
 from workbench.tensor.versions import VersionedMemory
 
 Root = tuple[Any, tuple[Any, ...], dict[str, Any]]
 """A function and the arguments of a call."""
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionCapture:
-    """The capture of a function `name`.
-
-    `kinds` are those of its inputs, `others` its arguments without tensors, `structure` the outline
-    of its result. It binds `places` anew; `rebound` is the outline of what it puts there. `guard`
-    checks the tensors that it reaches. `written` has the inputs that it writes, by number, with the
-    outputs that are their new values; `draws` its random draws; `steady` the numbers of state
-    memory that it does not change; `changes` the numbers and texts that it changed itself, or None;
-    `flows` what gradients of its outputs would flow to.
-    """
-
-    name: str
-    replay: Replay
-    kinds: list[Kind]
-    others: Any
-    structure: Any
-    rebound: Any
-    state: CapturedState
-    places: ReboundPlaces
-    guard: Guard
-    written: dict[int, int]
-    draws: list[Keys]
-    steady: list[int]
-    changes: NumberChanges | None
-    flows: list[FlowOfOutputs]
 
 
 class FunctionReplay:
@@ -85,11 +49,12 @@ class FunctionReplay:
     def __init__(self, capture: FunctionCapture):
         self.replay, self._state = capture.replay, capture.state
         self._capture = capture
-        self._kinds, others = capture.kinds, capture.others
+        self._kinds = capture.kinds
         writes_inputs = bool(capture.written)
         self._writes = MemoryWritten(self._state.memory_written(writes_inputs), writes_inputs)
-        is_flat = others == ((HOLE,) * len(self._kinds), {})
-        self._flat = [Tensor] * len(self._kinds) if is_flat else None
+        self._flat = [Tensor] * len(self._kinds) if capture.is_flat else None
+        self.quick = quick_call(capture)
+        """The quick call, which holds from the end of one call in full to the next one."""
         self._notes_made = any(flow.made for _, flow in capture.flows)
         self._inputs_before: list[UOp] = []
         self._nodes: list[UOp] = []
@@ -133,7 +98,22 @@ class FunctionReplay:
     def __call__(self, root: Root, inputs: list[Any]) -> Any:
         """Return the result for `root`, whose tensors are `inputs`."""
         with running:
-            return self._replayed(root, inputs)
+            if self.quick is None:
+                return self._replayed(root, inputs)
+            self.quick.situation = None
+            result = self._replayed(root, inputs)
+            self.quick.note(self._origins_for)
+            return result
+
+    def _origins_for(self, inputs: list[Any]) -> list[tuple[Origin, ...]]:
+        """Return the origins of each output, for the inputs of a call that binds nothing."""
+        origins: list[tuple[Origin, ...]] = [()] * len(self.replay.sources)
+        nodes = [buffer_of(memory) for memory in self._state.read]
+        for outputs, flow in self._capture.flows:
+            own = tuple(dict.fromkeys(self._origins(flow, inputs, nodes, [])))
+            for n in outputs:
+                origins[n] = own
+        return origins
 
     def _replayed(self, root: Root, inputs: list[Any]) -> Any:
         self._check_arguments(*root[1:])
@@ -179,18 +159,25 @@ class FunctionReplay:
     ) -> None:
         """Note what the outputs were computed from. It runs in each replay, so it must be quick."""
         for outputs, flow in self._capture.flows:
-            origins = [origin for n in flow.inputs for origin in origins_of_tensor(inputs[n])]
-            for n in flow.state:
-                memory = self._state.read[n]
-                if memory.leaf:
-                    origins += (memory.leaf, ref(nodes[n]))
-                else:
-                    origins += origins_of(memory.value)
-            if flow.state and rebound:  # a tensor there may be a view of its memory
-                for tensor, place in zip(rebound, self._capture.places.read, strict=True):
-                    if place in flow.state:
-                        origins += origins_of_tensor(tensor)
-            note_results([values[n] for n in outputs], (*origins, *flow.others))
+            origins = self._origins(flow, inputs, nodes, rebound)
+            note_results([values[n] for n in outputs], origins)
+
+    def _origins(
+        self, flow: Flow, inputs: list[Any], nodes: list[UOp], rebound: list[Any]
+    ) -> list[Origin]:
+        """Return what outputs of this flow are computed from."""
+        origins = [origin for n in flow.inputs for origin in origins_of_tensor(inputs[n])]
+        for n in flow.state:
+            memory = self._state.read[n]
+            if memory.leaf:
+                origins += (memory.leaf, ref(nodes[n]))
+            else:
+                origins += origins_of(memory.value)
+        if flow.state and rebound:  # a tensor there may be a view of its memory
+            for tensor, place in zip(rebound, self._capture.places.read, strict=True):
+                if place in flow.state:
+                    origins += origins_of_tensor(tensor)
+        return [*origins, *flow.others]
 
     def _note_made(self, values: list[UOp], inputs: list[Any], tensors: dict[int, Any]) -> None:
         """Note the outputs that were computed from what the function made or wrote: `tensors` are

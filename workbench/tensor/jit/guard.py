@@ -37,7 +37,8 @@ from workbench.tensor.versions import VersionedMemory, steps_to
 # --------------------------------------------------------------------------------------------------
 # The guard of a captured function.
 
-_FUNCTION: Path = (Step("item", 0),)
+FUNCTION: Path = (Step("item", 0),)
+"""The path of the function from (function, args, kwargs)."""
 Roots = Sequence[tuple[Path, Any]]
 
 
@@ -107,12 +108,11 @@ class Guard:
     def holds(self, roots: Roots) -> bool:
         """Whether all that is reached from `roots`, the function and its arguments, has the meaning
         that it had at the capture."""
-        return self._is_unchanged(roots) or self._holds_anew(roots)
+        return self.is_unchanged(roots) or self._holds_anew(roots)
 
-    def _is_unchanged(self, roots: Roots) -> bool:
-        if self._now is None or self._dead:
-            return False
-        if not self._now.is_unchanged([value for _, value in roots]):
+    def is_unchanged(self, roots: Roots) -> bool:
+        """Whether all is as it was when it last held."""
+        if self._now is None or self._dead or not self._now.is_unchanged(roots):
             return False
         for tensor, memory in self._memories:
             if tensor()._memory is not memory:  # type: ignore[union-attr]  # it is alive
@@ -123,7 +123,10 @@ class Guard:
         for tensor, gradient in self._gradients:
             if id(tensor()._grad_state.grad) != gradient:  # type: ignore[union-attr]
                 return False
-        return all(tensor().uop is node for tensor, node in self._nodes)  # type: ignore[union-attr]
+        for tensor, node in self._nodes:
+            if tensor().uop is not node:  # type: ignore[union-attr]
+                return False
+        return True
 
     def _holds_anew(self, roots: Roots) -> bool:
         now = reached(roots, self._bound)
@@ -208,7 +211,7 @@ class Guard:
 def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roots:
     """Return the function and the objects among its arguments, each with its path from (function,
     args, kwargs). Tensors among the arguments are left out: they are inputs."""
-    roots = [(_FUNCTION, function)]
+    roots = [(FUNCTION, function)]
     if not kwargs and all(isinstance(argument, Tensor) for argument in args):
         return roots
     stack: list[tuple[Path, Any]] = [((Step("item", 2),), kwargs), ((Step("item", 1),), args)]

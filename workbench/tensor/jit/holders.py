@@ -74,15 +74,16 @@ class Reached:
         )
         return {tensor for tensor, count in counts.items() if count > 1}
 
-    def is_unchanged(self, roots: Sequence[Any]) -> bool:
-        """Whether each holder from `roots` has the parts that it had at the search, except for free
-        ones. It runs at each call of a function, so it must be quick."""
-        stack = [(roots[n], holder) for n, holder in self.holders]
+    def is_unchanged(self, roots: Sequence[tuple[Path, Any]]) -> bool:
+        """Whether each holder from `roots`, each with its path, has the parts that it had at the
+        search, except for free ones. It runs at each call of a function, so it must be quick."""
+        stack = [(roots[n][1], holder) for n, holder in self.holders]
         while stack:
             value, holder = stack.pop()
             try:
                 parts = holder.parts(value)
-                stack.extend((parts[n], below) for n, below in holder.below)
+                if holder.below:
+                    stack += [(parts[n], below) for n, below in holder.below]
                 for n in holder.free:
                     parts[n] = None
             except (AttributeError, TypeError, IndexError):

@@ -278,6 +278,9 @@ def _of_function(function: FunctionType, by_text: bool) -> Layout:
             value.__code__,
         ]
 
+    if not (function.__closure__ or variables or modules or others):
+        return Layout([None], lambda value: [value.__code__])
+
     steps = [Step("cell", n) for n in range(len(function.__closure__ or ()))]
     steps += [Step("global", name) for name in variables]
     steps += [Step("module", name) for name in modules]

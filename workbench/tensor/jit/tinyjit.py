@@ -29,6 +29,7 @@ from workbench.base.context import (
 from workbench.base.errors import JitError
 from workbench.base.files import Unpicklable
 from workbench.base.interrupts import free_rlock
+from workbench.base.situation import situation
 from workbench.execution.capture import is_capturing, noting_roots
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -41,6 +42,7 @@ from workbench.tensor.jit.function_replay import FunctionReplay
 from workbench.tensor.jit.guard import NumberChanges
 from workbench.tensor.jit.holders import reached
 from workbench.tensor.jit.parts import Path
+from workbench.tensor.jit.quick_call import MISSED
 from workbench.tensor.jit.results import compute_at, rebindings
 from workbench.tensor.jit.state import MemoryWritten, buffer_of, compute
 from workbench.tensor.tensor import Tensor
@@ -150,6 +152,12 @@ class TinyJit(Unpicklable, Generic[P, R]):
         return self._states.setdefault(id(owner), _State())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        captured = self._state.captured
+        quick = None if captured is None else captured.quick
+        if quick is not None and not kwargs and quick.situation is situation():
+            result: R = quick(self._function, args)
+            if result is not MISSED:
+                return result
         if is_capturing():  # another function captures this one's kernels with its own
             return self._function(*args, **kwargs)
         if not JIT.value:
@@ -171,7 +179,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
             is_flat = not kwargs and all(type(argument) is Tensor for argument in args)
             inputs: list[Any] = [*args] if is_flat else list(tensors((args, kwargs)))
             if captured is not None and not captured.is_aliased(inputs, root):
-                result: R = captured(root, inputs)
+                result = captured(root, inputs)
                 return result
             if state.calls == 0:
                 result = _first_run(self._function, args, kwargs, state)
