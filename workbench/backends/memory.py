@@ -388,6 +388,10 @@ class Buffer(Unpicklable):
         else:
             self.copy_in(other.as_array())
 
+    def is_same_memory(self, other: Buffer) -> bool:
+        """Whether two Buffers of one size are the same bytes."""
+        return self._lease is other._lease and self.offset == other.offset
+
     def overlaps(self, other: Buffer) -> bool:
         """Whether two Buffers have bytes in common."""
         return (

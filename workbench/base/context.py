@@ -107,8 +107,10 @@ TUNING = Setting(
     " folders of the script (of a notebook: the current one) and of ONNX files that were loaded;"
     " none: no file",
 )  # fmt: skip
-JIT = Setting("JIT", 1, "0: TinyJit only calls its function; 1 or 2: it captures and replays",
-    (0, 1, 2))  # fmt: skip
+JIT = Setting("JIT", 1, """whether TinyJit captures and replays
+0 no: it only calls its function
+1 yes, all kernels of a device by one call where it can
+2 yes, one kernel after another""", (0, 1, 2))  # fmt: skip
 DEFAULT_FLOAT = Setting("DEFAULT_FLOAT", "float32", "the dtype of floats that name none", _FLOATS)
 DEFAULT_INT = Setting("DEFAULT_INT", "int32", "the dtype of integers that name none", _INTS)
 TRAINING = Setting(

@@ -23,6 +23,16 @@ situation = _token.get
 """Return the token of this context: another one after each change of a Situational."""
 
 
+class _ProcessChanges:
+    """The count of changes, by any thread, of what is not a matter of a context: rules that are
+    added, memory that is overwritten or moved, tensors that get another value by replace()."""
+
+    count = 0
+
+
+process_changes = _ProcessChanges()
+
+
 class Situational(Generic[T]):
     """A context variable on which what a function computes may depend."""
 

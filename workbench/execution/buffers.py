@@ -17,6 +17,7 @@ from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import JitError, WorkbenchError
 from workbench.base.interrupts import Uninterrupted
+from workbench.base.situation import process_changes
 from workbench.execution.capture import is_capturing, present_capture
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
@@ -43,6 +44,7 @@ class _Overwritings(local):
     own = 0
 
     def add(self) -> None:
+        process_changes.count += 1
         _Overwritings.total += 1
         self.own += 1
 

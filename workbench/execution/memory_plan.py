@@ -426,6 +426,12 @@ def with_computed(node: UOp, computed: Mapping[UOp, UOp] | None = None) -> UOp:
 
 def computed_below(nodes: Sequence[UOp]) -> dict[UOp, UOp]:
     """Return the BUFFERs of the computed values in the graphs of `nodes`, without DETACH."""
+    return computed_and_graph(UOp.sink(*without_detach(nodes)))[0]
+
+
+def computed_and_graph(root: UOp) -> tuple[dict[UOp, UOp], list[UOp]]:
+    """Return the BUFFERs of the computed values below `root`, which has no DETACH, and all nodes
+    below it down to these, sources first."""
     computed: dict[UOp, UOp] = {}
 
     def is_open(node: UOp) -> bool:
@@ -434,8 +440,11 @@ def computed_below(nodes: Sequence[UOp]) -> dict[UOp, UOp]:
         computed[node] = _computed[node]
         return False
 
-    UOp.sink(*without_detach(nodes)).toposort(is_open)
-    return computed
+    graph = [*root.toposort(is_open)]
+    for node in graph:
+        if not node.src and node.op is not Ops.CONST:
+            is_open(node)  # the walk asks about nodes with sources only
+    return computed, graph[:-1]
 
 
 def require_readable(node: UOp) -> None:

@@ -38,7 +38,7 @@ from workbench.execution.capture import Placement, is_capturing, note_roots, pla
 from workbench.execution.memory_plan import (
     NO_PLAN,
     MemoryBlocks,
-    computed_below,
+    computed_and_graph,
     mark_computed,
     mark_stored,
     note_unset,
@@ -166,19 +166,22 @@ def _roots_on(
 ) -> tuple[list[UOp], str]:
     """Return the graphs to schedule for `outputs`, which read computed values from memory, and the
     device. `computed` is as in `planned`."""
-    device = device_of(outputs)
-    if computed is None:
-        computed = _computed_for(outputs, device)
     plain = UOp.sink(*without_detach(outputs))
+    if computed is None:
+        present, graph = computed_and_graph(plain)
+        device = device_of(outputs) if present else _device_in(graph)
+        computed = _readable_on(device, present)
+    else:
+        device = device_of(outputs)
     return [in_place(o) for o in plain.substitute(computed).src], device
 
 
-def _computed_for(outputs: Sequence[UOp], device: str) -> dict[UOp, UOp]:
-    """Return the computed values below `outputs`. Values of constants alone, which have no device,
-    are left out if they are in the memory of another device than `device`."""
+def _readable_on(device: str, computed: Mapping[UOp, UOp]) -> dict[UOp, UOp]:
+    """Return computed values without those of constants alone, which have no device, that are in
+    the memory of another device than `device`."""
     return {
         node: result
-        for node, result in computed_below(outputs).items()
+        for node, result in computed.items()
         if base(result).op is not Ops.BUFFER
         or base(result).device in (device, HOST)
         or any(n.op in (Ops.BUFFER, Ops.COPY) for n in node.toposort())
@@ -204,7 +207,11 @@ def run_item(item: ScheduleItem, tuner: Tuner) -> None:
 
 def device_of(outputs: Sequence[UOp]) -> str:
     """Return the device of `outputs`: that of the nearest COPY or BUFFER below, or the default."""
-    for node in reversed(UOp.sink(*outputs).toposort()):
+    return _device_in([*UOp.sink(*outputs).toposort()])
+
+
+def _device_in(graph: Sequence[UOp]) -> str:
+    for node in reversed(graph):
         if node.op is Ops.COPY:
             return str(node.arg)
         if node.op is Ops.BUFFER and node.device != HOST:

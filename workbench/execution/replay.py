@@ -7,15 +7,15 @@ results of earlier runs are unchanged.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import NamedTuple, TypeVar
 
 from workbench.backends.contract import Launch
 from workbench.backends.device import Device
 from workbench.backends.memory import NO_COUNT, Buffer
-from workbench.base.context import NO_MEMORY_PLANNER
+from workbench.base.context import JIT, NO_MEMORY_PLANNER
 from workbench.base.interrupts import Uninterrupted
 from workbench.counters import CountedTogether, count_run
 from workbench.execution.buffers import memory_under
@@ -75,9 +75,9 @@ class _Launches:
     def __call__(self) -> None:
         if self._graph is None:
             return self._each()
-        start = time.perf_counter()
+        start = perf_counter()
         self._graph()
-        self._counted.add(time.perf_counter() - start)
+        self._counted.add(perf_counter() - start)
 
     def run(self) -> None:
         if self._graph is not None:
@@ -91,16 +91,16 @@ class _Launches:
             if kernel is None:
                 step()
                 continue
-            start = time.perf_counter()
+            start = perf_counter()
             step(False)
-            count_run(*kernel, time.perf_counter() - start)
+            count_run(*kernel, perf_counter() - start)
 
     def _together(self) -> Callable[[], None] | None:
-        """Return a function that runs all launches together; None if that is not possible: some are
+        """Return a function that runs all launches together; None with JIT=2, and where some are
         copies, or on another device, or there is one for a queue."""
         devices = {None if each.kernel is None else each.kernel[2] for each in self._steps}
         device = devices.pop() if len(devices) == 1 else None
-        if device is None or (len(self._steps) < 2 and Device[device].queues):
+        if device is None or JIT.value > 1 or (len(self._steps) < 2 and Device[device].queues):
             return None
         return Device[device].graph([each.step for each in self._steps])
 
@@ -282,12 +282,13 @@ class Replay:
         self._bind_inputs(memory)
         buffers = [each.bound() for each in self._fresh]
         self._safe()
-        return [buffers[place] for place in self._order]
+        return buffers if len(buffers) == 1 else [buffers[place] for place in self._order]
 
     def _bind_inputs(self, memory: Sequence[Buffer]) -> None:
         last = self._last
         for place, buffer in enumerate(memory):
-            if buffer is not last[place]:
+            before = last[place]
+            if before is None or not (buffer is before or buffer.is_same_memory(before)):
                 last[place] = None  # in case of Ctrl-C before all launches are changed
                 _move(self._inputs[place], buffer)
                 last[place] = buffer

@@ -39,8 +39,8 @@ _lock = free_lock()
 
 def scheduled(roots: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `roots` on `device`, and where the value of each is: a BUFFER that the
-    schedule stores, or what needs no kernel. A schedule of the cache has nodes and decisions of the
-    graph of another memory: it is for running, and not for reading."""
+    schedule stores, or what needs no kernel. A schedule from the cache has no nodes and decisions:
+    it is to be run, and not to be read."""
     nodes = [*UOp.sink(*roots).toposort()][:-1]
     buffers = [node for node in nodes if node.op is Ops.BUFFER]
     if (
@@ -48,6 +48,7 @@ def scheduled(roots: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, .
         or observer() is not None
         or is_capturing()
         or any(map(is_unset, buffers))
+        or any(node.op is Ops.CUSTOM for node in nodes)
     ):
         plan, simple = schedule(roots, device)
         return plan, tuple([node.substitute(plan.stored) for node in simple])
@@ -73,25 +74,28 @@ def _structure(nodes: Sequence[UOp], roots: Sequence[UOp]) -> tuple[Any, ...]:
         places[node] = place
         if node.op is Ops.BUFFER:
             parts.append((node.dtype, node.arg[1:]))
-        elif node.src:
+        elif node.op is Ops.CONST:  # its own key: -0.0 is not 0.0
+            parts.append(node)
+        else:  # the class, too: True is not 1
             sources = [places[source] for source in node.src]
             parts.append((node.op, node.dtype, node.arg, node.arg.__class__, *sources))
-        else:  # a node without sources is its own key: True is not 1, and -0.0 not 0.0
-            parts.append(node)
     return (*parts, *[places[root] for root in roots])
 
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """The schedule of a graph on BUFFERs of no memory. `own` has those of the graph, in the order
-    of its nodes, `targets` those that the schedule stores. `stored` has the place of each stored
-    value among the nodes of the graph (None: it is none of them), by the BUFFER. `values` are the
-    values of the roots."""
+    """The schedule of a graph on BUFFERs of no memory. `items` have a kernel and BUFFERs each;
+    `own` are the BUFFERs of the graph, in the order of its nodes, `targets` those that the schedule
+    stores. `stored` has BUFFERs of stored values, each with the place of the value among the nodes
+    of the graph (None: it is none of them). `values` are the values of the roots.
 
-    items: Sequence[ScheduleItem]
+    It refers to no node of the graph but these BUFFERs and constants: a graph that reads no memory
+    is its own structure, and what was computed of its nodes would live as long as they do."""
+
+    items: Sequence[tuple[UOp | None, tuple[UOp, ...]]]
     own: Sequence[UOp]
     targets: Sequence[UOp]
-    stored: Sequence[tuple[UOp, int | None, UOp]]
+    stored: Sequence[tuple[UOp, int | None]]
     values: Sequence[UOp]
 
     @staticmethod
@@ -106,12 +110,13 @@ class _Template:
         places = {node.substitute(changes): place for place, node in enumerate(nodes)}
         results = {n for v in values for n in v.toposort() if n.op is Ops.BUFFER}
         stored = [
-            (node, places.get(node), buffer)
+            (buffer, places.get(node))
             for node, buffer in plan.stored.items()
             if node in places or buffer not in results
         ]
         targets = dict.fromkeys(b for item in plan.items for b in item.outputs)
-        return _Template(plan.items, own, [*targets], stored, values)
+        items = [(item.kernel, item.buffers) for item in plan.items]
+        return _Template(items, own, [*targets], stored, values)
 
     def filled(
         self, nodes: Sequence[UOp], buffers: Collection[UOp]
@@ -121,12 +126,12 @@ class _Template:
         memory = dict(zip(self.own, buffers, strict=True))
         memory.update((target, _unnamed(target)) for target in self.targets)
         items = [
-            ScheduleItem(i.kernel, tuple([memory[b] for b in i.buffers]), i.nodes, i.decisions)
-            for i in self.items
+            ScheduleItem(kernel, tuple([memory[b] for b in buffers]), (), ())
+            for kernel, buffers in self.items
         ]
         stored = {
-            node if place is None else nodes[place]: memory[buffer]
-            for node, place, buffer in self.stored
+            memory[buffer] if place is None else nodes[place]: memory[buffer]
+            for buffer, place in self.stored
         }
         return Schedule(tuple(items), stored, ()), tuple([_moved(v, memory) for v in self.values])
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.base.errors import plural, type_name
 from workbench.base.interrupts import Uninterrupted
+from workbench.base.situation import process_changes
 from workbench.execution.buffers import have_others_overwritten
 from workbench.execution.memory_plan import require_readable, to_numpy
 from workbench.execution.realize import realize, running
@@ -89,6 +90,7 @@ class Assignment(Gather):
             self._device, self.derivation = x._device, x.derivation
             self._memory = self._version = self._expression = None
             replacements.count += 1
+            process_changes.count += 1
         return self
 
     def __setitem__(self, index: TensorIndex | tuple[TensorIndex, ...], x: Any) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from workbench.base.errors import EndlessRewrite, WorkbenchError, require
 from workbench.base.interrupts import once, scope
-from workbench.base.situation import Situational
+from workbench.base.situation import Situational, process_changes
 from workbench.base.source import SourceLine
 from workbench.base.trace import Match, PassStep, recording
 from workbench.ir.node.ops import Ops
@@ -209,12 +209,14 @@ def add_rules(*sets: AddedRules) -> None:
     """Add rule sets to passes; a set replaces an added one of the same name."""
     global _added
     names = {each.rules.name for each in sets}
+    process_changes.count += 1
     _added = (*(a for a in _added if a.rules.name not in names), *sets)
 
 
 def remove_rules(name: str) -> None:
     """Remove the added rule set of this name, if there is one."""
     global _added
+    process_changes.count += 1
     _added = tuple(a for a in _added if a.rules.name != name)
 
 

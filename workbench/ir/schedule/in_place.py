@@ -38,7 +38,7 @@ def narrowed(item: ScheduleItem, old: UOp) -> ScheduleItem:
     Rewrite: for i in 8: new[i] = i < 2 ? x[i] : old[i]   ->   for i in 2: new[i] = x[i]
     """
     kernel = item.kernel
-    if kernel is None or len(kernel.src) != 1 or item.nodes[0].op is Ops.CUSTOM:
+    if kernel is None or len(kernel.src) != 1 or item.is_users:
         return item
     slot = item.buffers.index(old)
     kernel = _at_position(kernel, slot)

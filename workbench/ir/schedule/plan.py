@@ -76,6 +76,11 @@ class ScheduleItem:
     decisions: tuple[Decision, ...]
 
     @property
+    def is_users(self) -> bool:
+        """Whether the kernel is a user's own: its name and its loops stay."""
+        return any(node.op is Ops.CUSTOM for node in self.nodes)
+
+    @property
     def slots(self) -> tuple[int, ...]:
         """The slots of the BUFFERs that the item writes."""
         return (0,) if self.kernel is None else self.kernel.outputs

@@ -250,7 +250,7 @@ def simplified(
     kernel = item.kernel
     if kernel is None:
         return item
-    is_users = item.nodes[0].op is Ops.CUSTOM
+    is_users = item.is_users
     simplest, slots = (equal or Repeats()).value(
         (kernel, is_users), (), lambda: _simplest(kernel, has_functions, is_users)
     )

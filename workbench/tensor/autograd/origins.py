@@ -73,9 +73,17 @@ def note_origins(
     """The origins of a node and of the nodes below it: bit n is for the origin of number n."""
     below: dict[UOp, int] = {}
     root = UOp.sink(*[expression for expression, _ in pairs])
-    for node in root.toposort(lambda n: n is root or _flows(n)):
+    ends: set[UOp] = set()
+
+    def is_open(node: UOp) -> bool:
+        if node is root or _flows(node):
+            return True
+        ends.add(node)
+        return False
+
+    for node in root.toposort(is_open):
         bits = 0
-        for source in node.src if _flows(node) else ():
+        for source in () if node in ends else node.src:
             bits |= inclusive[source]
         for origin in alive_origins(node):
             bits |= 1 << origin_numbers.setdefault(origin, len(origin_numbers))

@@ -14,12 +14,11 @@ from operator import attrgetter
 from typing import Any
 
 from workbench.backends.memory import Buffer
-from workbench.base.situation import situation
-from workbench.execution.buffers import is_overwritten, memory_of, overwriting_count
+from workbench.base.situation import process_changes, situation
+from workbench.execution.buffers import is_overwritten, memory_of
 from workbench.execution.realize import running
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import added_rules
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.autograd.leaves import gradient_changes
 from workbench.tensor.autograd.origins import Origin
@@ -29,7 +28,6 @@ from workbench.tensor.jit.results import Computed
 from workbench.tensor.jit.state import Kind
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.variable_operators import changed
-from workbench.tensor.versions import replacements
 
 MISSED: Any = object()
 """The result of a quick call that found a change, and did nothing."""
@@ -59,10 +57,12 @@ class QuickCall:
     """A call of a captured function that compares what it uses with what `note` has noted."""
 
     def __init__(self, capture: FunctionCapture):
-        self._capture, self._state, self._replay = capture, capture.state, capture.replay
+        self._state, self._replay, self._guard = capture.state, capture.replay, capture.guard
+        self._read, self._has_constants = self._state.read, bool(self._state.constants_read)
         self._kinds = capture.kinds
         self._types = [Tensor] * len(capture.kinds)
-        self._structure = capture.structure
+        self._structure = structure = capture.structure
+        self._shape = structure.shape if isinstance(structure, Computed) else None
         self.situation: object = None
         """The token of the situation at the last call in full; None: none to compare with."""
         self._nodes: list[UOp | None] = []
@@ -76,11 +76,9 @@ class QuickCall:
         self.situation = None
         if state.gradients or not self._replay.is_prelude_current:
             return
-        self._values = [*map(_value_of, state.read)]
-        self._rules = added_rules()
+        self._values, self._changes = [*map(_value_of, state.read)], process_changes.count
         self._nodes, self._memory = [None] * len(self._kinds), [None] * len(self._kinds)
-        self._overwritings, self._origin_changes = overwriting_count(), -1
-        self._origins_for = origins
+        self._origin_changes, self._origins_for = -1, origins
         self.situation = situation()
 
     def __call__(self, function: Any, args: Sequence[Any]) -> Any:
@@ -91,44 +89,39 @@ class QuickCall:
             if self._is_other(function) or not self._takes(args):
                 return MISSED
             buffers = self._replay.compute(self._memory)
-            structure = self._structure
-            if isinstance(structure, Computed):
-                value = buffers[0], structure.shape, self._origins[0]
-                return Tensor._of_replay(value)
-            return self._filled(buffers)
+            if self._shape is None:
+                return self._filled(buffers)
+            return Tensor._of_replay((buffers[0], self._shape, self._origins[0]))
 
     def _is_other(self, function: Any) -> bool:
         """Whether the state, or what the function reaches, differs."""
-        state = self._state
         return (
-            [*map(_value_of, state.read)] != self._values
-            or overwriting_count() != self._overwritings
-            or added_rules() is not self._rules
-            or (state.constants_read and bool(state.changed_constants()))
-            or state.replacements != replacements.count
-            or not self._capture.guard.is_unchanged([(FUNCTION, function)])
+            process_changes.count != self._changes
+            or [*map(_value_of, self._read)] != self._values
+            or not self._guard.is_unchanged([(FUNCTION, function)])
+            or (self._has_constants and bool(self._state.changed_constants()))
         )
 
     def _takes(self, args: Sequence[Any]) -> bool:
         """Take the memory of the arguments; return False if one has none, or another kind."""
-        is_other = False
+        is_other, nodes, kinds = False, self._nodes, self._kinds
         for n, tensor in enumerate(args):
             value = tensor._replayed
             if value is None:
                 node = tensor.uop
-                if node is self._nodes[n]:
+                if node is nodes[n]:
                     continue
-                memory = _memory_under(node, self._kinds[n])
+                memory = _memory_under(node, kinds[n])
                 if memory is None:
                     return False
-                self._nodes[n] = None  # in case of Ctrl-C before the memory is set
+                nodes[n] = None  # in case of Ctrl-C before the memory is set
                 self._memory[n] = memory
-                self._nodes[n] = node
+                nodes[n] = node
             else:
                 memory, shape, _ = value
-                if (shape, memory.dtype, memory.device) != self._kinds[n]:
+                if (shape, memory.dtype, memory.device) != kinds[n]:
                     return False
-                self._nodes[n] = None
+                nodes[n] = None
                 self._memory[n] = memory
             is_other = True
         if is_other or self._origin_changes != gradient_changes.count:

@@ -31,6 +31,7 @@ from workbench.base.files import Unpicklable
 from workbench.base.interrupts import free_rlock
 from workbench.base.situation import situation
 from workbench.execution.capture import is_capturing, noting_roots
+from workbench.execution.realize import running
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rules_in_force
@@ -51,7 +52,7 @@ from workbench.tensor.versions import VersionedMemory, noting_writes
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SETTINGS = (DEV, NOOPT, BEAM, TUNING, DEFAULT_FLOAT, DEFAULT_INT, TRAINING)
+_SETTINGS = (DEV, NOOPT, BEAM, TUNING, JIT, DEFAULT_FLOAT, DEFAULT_INT, TRAINING)
 """Settings on which the kernels of a function depend."""
 _captures = free_rlock()
 """The lock of captures: a capture gives all memory new BUFFERs."""
@@ -121,7 +122,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
         Errors: JitError before the capture.
         """
-        with self._state.lock:
+        with self._state.lock, running:  # a quick call holds the second lock alone
             if self._state.captured is None:
                 raise JitError("nothing has been captured", "that takes two calls", "call it first")
             self._state.captured.replay.launch()
