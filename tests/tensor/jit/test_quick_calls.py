@@ -213,3 +213,17 @@ def test_quick_calls_leave_no_memory() -> None:
     assert GlobalCounters.mem_used >= before + 45 * 4000
     del results
     assert GlobalCounters.mem_used <= before + 2 * 4096, "at most the memory of two results is kept"
+
+
+def test_jit_levels_run_the_same_kernels() -> None:
+    def function(x: Tensor) -> Tensor:
+        return ((x + 1).contiguous() * 2).contiguous() - x
+
+    x, counts = held(X), []
+    for level in (1, 2):
+        with Context(JIT=level):
+            call = called(function, x)
+            before = GlobalCounters.kernel_count
+            np.testing.assert_allclose(call(x).numpy(), X + 2, rtol=1e-6)
+            counts.append((call.count, GlobalCounters.kernel_count - before))
+    assert counts == [(3, 3)] * 2

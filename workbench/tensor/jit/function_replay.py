@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 from weakref import ref
 
@@ -27,7 +28,6 @@ from workbench.tensor.autograd.origins import (
     origins_of,
     origins_of_tensor,
 )
-from workbench.tensor.jit.flows import Flow
 from workbench.tensor.jit.function_capture import FunctionCapture
 from workbench.tensor.jit.guard import NumberChanges, roots_of
 from workbench.tensor.jit.parts import Path
@@ -109,8 +109,7 @@ class FunctionReplay:
         """Return the origins of each output, for the inputs of a call that binds nothing."""
         origins: list[tuple[Origin, ...]] = [()] * len(self.replay.sources)
         nodes = [buffer_of(memory) for memory in self._state.read]
-        for outputs, flow in self._capture.flows:
-            own = tuple(dict.fromkeys(self._origins(flow, inputs, nodes, [])))
+        for outputs, own in self._origins(inputs, nodes, []):
             for n in outputs:
                 origins[n] = own
         return origins
@@ -158,26 +157,31 @@ class FunctionReplay:
         self, values: list[UOp], inputs: list[Any], nodes: list[UOp], rebound: list[Any]
     ) -> None:
         """Note what the outputs were computed from. It runs in each replay, so it must be quick."""
-        for outputs, flow in self._capture.flows:
-            origins = self._origins(flow, inputs, nodes, rebound)
+        for outputs, origins in self._origins(inputs, nodes, rebound):
             note_results([values[n] for n in outputs], origins)
 
     def _origins(
-        self, flow: Flow, inputs: list[Any], nodes: list[UOp], rebound: list[Any]
-    ) -> list[Origin]:
-        """Return what outputs of this flow are computed from."""
-        origins = [origin for n in flow.inputs for origin in origins_of_tensor(inputs[n])]
-        for n in flow.state:
+        self, inputs: list[Any], nodes: list[UOp], rebound: list[Any]
+    ) -> Iterator[tuple[list[int], tuple[Origin, ...]]]:
+        """Yield the numbers of outputs, and what these are computed from. Many outputs of a step of
+        training flow from the same arguments and state, so that the origins of each are looked up
+        once."""
+        flows = [flow for _, flow in self._capture.flows]
+        of_inputs = {
+            n: origins_of_tensor(inputs[n]) for n in set[int]().union(*[f.inputs for f in flows])
+        }
+        of_state: dict[int, list[Origin]] = {}
+        for n in set[int]().union(*[flow.state for flow in flows]):
             memory = self._state.read[n]
-            if memory.leaf:
-                origins += (memory.leaf, ref(nodes[n]))
-            else:
-                origins += origins_of(memory.value)
-        if flow.state and rebound:  # a tensor there may be a view of its memory
+            leaf = memory.leaf
+            of_state[n] = [leaf, ref(nodes[n])] if leaf else origins_of(memory.value)
+        if rebound:  # a tensor there may be a view of its memory
             for tensor, place in zip(rebound, self._capture.places.read, strict=True):
-                if place in flow.state:
-                    origins += origins_of_tensor(tensor)
-        return [*origins, *flow.others]
+                if place in of_state:
+                    of_state[place] += origins_of_tensor(tensor)
+        for outputs, flow in self._capture.flows:
+            own = [of_inputs[n] for n in flow.inputs] + [of_state[n] for n in flow.state]
+            yield outputs, tuple(dict.fromkeys([*chain(*own), *flow.others]))
 
     def _note_made(self, values: list[UOp], inputs: list[Any], tensors: dict[int, Any]) -> None:
         """Note the outputs that were computed from what the function made or wrote: `tensors` are

@@ -8,6 +8,7 @@ Sections: The state of a captured function; The inputs of a captured function.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -196,9 +197,9 @@ class CapturedState:
             return nodes, buffers, over
         targets = [nodes[n] for n in self.overwritten]
         needed = _needed(targets, set(self.read))
-        owners = [buffer.owner for buffer in (*inputs, *buffers)]
+        owners = Counter([buffer.owner for buffer in (*inputs, *buffers)])
         for n, node in zip(self.overwritten, targets, strict=True):
-            if owners.count(buffers[n].owner) > 1:
+            if owners[buffers[n].owner] > 1:
                 copy = Buffer(node.device, node.dtype, node.size)
                 copy.copy_from(buffers[n])
                 buffers[n] = copy
