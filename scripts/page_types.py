@@ -18,11 +18,11 @@ import msgspec
 from msgspec import inspect as types
 
 from workbench.viz.page.panel import modules
-from workbench.viz.schema import gpu, messages, plan, record, requests, variant
+from workbench.viz.schema import gpu, messages, plan, record, requests, run, variant
 
 FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
 SECTION = "section.d.ts"
-SUBJECTS = (gpu, variant, plan, record, messages, requests)
+SUBJECTS = (gpu, variant, plan, record, messages, requests, run)
 HEAD = """\
 // The types of messages between Python and the page. scripts/page_types.py writes this file from
 // workbench/viz/schema; change them in that folder.

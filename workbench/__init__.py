@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from workbench.viz.exploration.explore import explore as explore
     from workbench.viz.exploration.explore import load as load
     from workbench.viz.glossary import glossary as glossary
+    from workbench.viz.run.run import profile as profile
 
 __version__ = "0.1.0"
 
@@ -81,6 +82,7 @@ _MODULES = {
     "explore": "workbench.viz.exploration.explore",
     "glossary": "workbench.viz.glossary",
     "load": "workbench.viz.exploration.explore",
+    "profile": "workbench.viz.run.run",
     "load_model": "workbench.models.door",
     "Model": "workbench.models.model",
     "register": "workbench.registration",

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from workbench.backends.device import Device
-from workbench.backends.memory import memories
+from workbench.backends.memory import Buffer, memories
 from workbench.backends.native.host_memory import HOST
+from workbench.base import recording
 from workbench.base.context import DEBUG
+from workbench.base.recording import LaunchedKernel, note
+from workbench.base.source import users_frame
 from workbench.ir.nest.estimates import Estimates, estimate
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import axes
@@ -79,6 +82,29 @@ class GlobalCounters(metaclass=_Memory):
         _totals.__init__()  # type: ignore[misc]  # the same object: all that count have it
 
 
+Counted = tuple[UOp, UOp, str]
+"""A kernel without opts, which has the operations of the algorithm; the kernel that runs; and its
+device."""
+
+
+def count_launch(
+    kernel: Counted, start_ns: int, end_ns: int, written: Sequence[Buffer], error: str = ""
+) -> None:
+    """Count one launch of a kernel as `count_run` does, unless an `error` ended it. Recordings get
+    it, too, with the memory that it has `written`."""
+    if recording.active:
+        note(start_ns, end_ns, "kernel", launched(kernel, written), error)
+    if not error:
+        count_run(*kernel, (end_ns - start_ns) / 1e9)
+
+
+def launched(kernel: Counted, written: Sequence[Buffer]) -> LaunchedKernel:
+    """Return what a recording has of a launch: it keeps no memory alive."""
+    frame = users_frame()
+    line = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return LaunchedKernel(*kernel, tuple([id(b.owner.block) for b in written]), line)
+
+
 def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     """Count one run of a kernel; log it if the logger is enabled, and print it from DEBUG=2 on. The
     kernel without opts, `plain`, has the operations of the algorithm; `tuned` is the one that ran.
@@ -97,7 +123,7 @@ class CountedTogether:
     """Kernels, each (plain, tuned, device) as in `count_run`, that run together: `add` counts all
     of them at once, and gives each the same part of the time."""
 
-    def __init__(self, kernels: Sequence[tuple[UOp, UOp, str]]):
+    def __init__(self, kernels: Sequence[Counted]):
         self._kernels = kernels
         estimates = [_estimate(plain) for plain, _, _ in kernels]
         self._flops = sum(each.flops for each in estimates)

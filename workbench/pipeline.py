@@ -15,6 +15,7 @@ from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.program.text import Language, Source
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError, require
 from workbench.base.files import Unpicklable
+from workbench.base.recording import span
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, observer, unobserved
 from workbench.debug import needs_records, say_compiled
@@ -101,10 +102,11 @@ def build(kernel: UOp, device: str) -> Stages:
     info = Device[device]
 
     def compiled() -> Stages:
-        if needs_records() and observer() is None:
-            reached, records = recorded(kernel, device)
-        else:
-            reached, records = stages(kernel, device), ()
+        with span("compile", kernel):
+            if needs_records() and observer() is None:
+                reached, records = recorded(kernel, device)
+            else:
+                reached, records = stages(kernel, device), ()
         say_compiled(info, kernel, reached, records)
         return reached
 

@@ -40,7 +40,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import replay
 from workbench.ir.verify.verify import verify
 from workbench.kernel.inputs import FromSchedule
-from workbench.kernel.run import Run
+from workbench.kernel.run import ScheduleRun
 from workbench.pipeline import build
 from workbench.search.realization import tuned
 
@@ -128,7 +128,7 @@ def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
         with observe() as watching:
             schedule, outputs = planned([sample.run("LLVM")[0].uop])
         items = schedule.items
-        run = Run(items, Meanings(watching.records, outputs), tuned)
+        run = ScheduleRun(items, Meanings(watching.records, outputs), tuned)
         dice = random.Random(seed)
         for number, item in enumerate(items):
             if item.kernel is not None:

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.base import recording
 from workbench.base.dtypes import DType
 from workbench.base.errors import DeviceError
 from workbench.base.files import Unpicklable
 from workbench.base.interrupts import free_lock, once, raised_after
+from workbench.base.recording import note_memory, span
 
 # --------------------------------------------------------------------------------------------------
 # The memory of a device: the operations that Buffers need, and the pool of its blocks.
@@ -169,7 +171,8 @@ class BufferPool:
     def _allocate(self, size: int) -> Block:
         self.check_room(size)
         try:
-            handle = self.memory.allocate(size, self.memory.alignment_bytes)
+            with span("memory", size):
+                handle = self.memory.allocate(size, self.memory.alignment_bytes)
         except (MemoryError, ValueError) as error:
             raise too_large(size, REFUSED) from error
         return Block(handle, size, self.memory.address(handle))
@@ -193,6 +196,8 @@ class Lease:
     def __init__(self, pool: BufferPool, nbytes: int):
         self.pool, self.nbytes, self.is_shared = pool, nbytes, False
         self.block = pool.acquire(nbytes)
+        if recording.active:
+            note_memory(self.block.size, id(self.block), pool.memory)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -207,6 +212,8 @@ class Lease:
     def __del__(self) -> None:
         if hasattr(self, "block"):
             try:
+                if recording.active:
+                    note_memory(-self.block.size, id(self.block), self.pool.memory)
                 self.pool.release(self.block)
             except KeyboardInterrupt:
                 _ = [*raised_after()]

@@ -191,6 +191,11 @@ def user_line() -> SourceLine | None:
     return _line(name, frame.f_lineno, _cell(name) if _kind(name) == _CELL else None)
 
 
+def line_at(file: str, number: int) -> SourceLine:
+    """Return a line by its place: of a file, or of a cell by the file that its code is in."""
+    return _line(file, number, _cell(file) if _kind(file) == _CELL else None)
+
+
 def users_frame() -> FrameType | None:
     """Return the nearest frame outside this package on the call stack; None if there is none."""
     frame: FrameType | None = sys._getframe(1)

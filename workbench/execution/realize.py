@@ -5,7 +5,6 @@ Sections: Later readers of memory; Running schedules.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
@@ -17,7 +16,8 @@ from workbench.backends.native.host_memory import HOST
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.errors import JitError
 from workbench.base.interrupts import Uninterrupted, free_rlock
-from workbench.counters import count_run
+from workbench.base.recording import clock_ns, error_words, span
+from workbench.counters import count_launch
 from workbench.debug import say_planned, say_scheduled
 from workbench.execution.buffers import (
     allocated,
@@ -113,12 +113,24 @@ def realize(
     written. If an item fails, the values computed before it are noted: each output then has its
     new value, or its old one, or raises an error that names the failure.
     """
+    with span("realize"):
+        return _realized(outputs, tuner, others, old_versions, publish)
+
+
+def _realized(
+    outputs: Sequence[UOp],
+    tuner: Tuner,
+    others: Callable[[], Iterable[UOp]],
+    old_versions: Mapping[UOp, UOp],
+    publish: Callable[[list[UOp]], None] | None,
+) -> list[UOp]:
     note_roots(outputs)
-    start = time.perf_counter()
-    plan, values = scheduled(*_roots_on(outputs))
+    start_ns = clock_ns()
+    with span("schedule"):
+        plan, values = scheduled(*_roots_on(outputs))
     for name in {item.device for item in plan.items}:  # before memory is allocated there
         Device[name].require_available()
-    say_scheduled(plan.items, time.perf_counter() - start)
+    say_scheduled(plan.items, (clock_ns() - start_ns) / 1e9)
     note_unset(plan.items, plan.stored)
     results = [*values]
     placed = _placed(plan, dict(zip(outputs, results, strict=True)), others, old_versions)
@@ -195,14 +207,21 @@ def run_item(item: ScheduleItem, tuner: Tuner) -> None:
         capture.items.append(item)
     buffers = [memory_of(b) for b in item.buffers]
     if item.kernel is None:
-        buffers[0].copy_from(buffers[1])
+        with span("copy", buffers[0].nbytes):
+            buffers[0].copy_from(buffers[1])
         return
     device = item.device
     kernel = tuner(item.kernel, device)
     program = build(kernel, device).program
-    start = time.perf_counter()
-    program(buffers)
-    count_run(item.kernel, kernel, device, time.perf_counter() - start)
+    counted = item.kernel, kernel, device
+    written = [buffers[slot] for slot in item.slots]
+    start_ns = clock_ns()
+    try:
+        program(buffers)
+    except BaseException as error:
+        count_launch(counted, start_ns, clock_ns(), written, error_words(error))
+        raise
+    count_launch(counted, start_ns, clock_ns(), written)
 
 
 def device_of(outputs: Sequence[UOp]) -> str:

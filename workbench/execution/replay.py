@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import NamedTuple, TypeVar
 
 from workbench.backends.contract import Launch
 from workbench.backends.device import Device
 from workbench.backends.memory import NO_COUNT, Buffer
+from workbench.base import recording
 from workbench.base.context import JIT, NO_MEMORY_PLANNER
 from workbench.base.interrupts import Uninterrupted
-from workbench.counters import CountedTogether, count_run
+from workbench.base.recording import clock_ns, error_words, span
+from workbench.counters import Counted, CountedTogether, count_launch
 from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
 from workbench.execution.memory_plan import MemoryBlocks, plan_memory
@@ -52,10 +53,14 @@ class _Use:
 
 
 class _Step(NamedTuple):
-    """A Launch, and the (kernel, kernel with opts, device) that it counts for; None for a copy."""
+    """A Launch, and the (kernel, kernel with opts, device) that it counts for; None for a copy.
+    `written` are the Buffers that it writes, without those that move; `nbytes` is what a
+    copy copies."""
 
     step: Launch
-    kernel: tuple[UOp, UOp, str] | None
+    kernel: Counted | None
+    written: tuple[Buffer, ...] = ()
+    nbytes: int = 0
 
 
 class _Launches:
@@ -73,11 +78,11 @@ class _Launches:
         return self._graph is not None
 
     def __call__(self) -> None:
-        if self._graph is None:
+        if self._graph is None or recording.active:
             return self._each()
-        start = perf_counter()
+        start_ns = clock_ns()
         self._graph()
-        self._counted.add(perf_counter() - start)
+        self._counted.add((clock_ns() - start_ns) / 1e9)
 
     def run(self) -> None:
         if self._graph is not None:
@@ -86,14 +91,19 @@ class _Launches:
             each.step(False)
 
     def _each(self) -> None:
-        for number, (step, kernel) in enumerate(self._steps, 1):
+        for number, (step, kernel, written, nbytes) in enumerate(self._steps, 1):
             self.begun = number
             if kernel is None:
-                step()
+                with span("copy", nbytes):
+                    step()
                 continue
-            start = perf_counter()
-            step(False)
-            count_run(*kernel, perf_counter() - start)
+            start_ns = clock_ns()
+            try:
+                step(bool(recording.active))
+            except BaseException as error:
+                count_launch(kernel, start_ns, clock_ns(), written, error_words(error))
+                raise
+            count_launch(kernel, start_ns, clock_ns(), written)
 
     def _together(self) -> Callable[[], None] | None:
         """Return a function that runs all launches together; None with JIT=2, and where some are
@@ -397,7 +407,8 @@ class Replay:
                 self._uses[root].append(_Use(step, slot, self._piece(node)))
             elif root not in self._memory:
                 self._constants[root] = None
-        return _Step(step, kernel)
+        fixed = [slot for slot in item.slots if self._root(item.buffers[slot])[0] not in self._uses]
+        return _Step(step, kernel, tuple([buffers[slot] for slot in fixed]), buffers[0].nbytes)
 
     def _piece(self, node: UOp) -> tuple[int, int] | None:
         root, start = self._root(node)

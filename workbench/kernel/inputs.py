@@ -23,7 +23,7 @@ from workbench.execution.buffers import Array
 from workbench.ir.meaning.sampled import TooManyPositions
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.kernel.run import CheckRun, Run, random_values
+from workbench.kernel.run import CheckRun, ScheduleRun, random_values
 from workbench.pickles import pickled
 
 OF_KERNEL = "the kernel before its opts"
@@ -38,7 +38,7 @@ TOO_LARGE = "what the expression means is too much to compute"
 class FromSchedule:
     """The data of item `number` of a schedule. `on` is the device, "" for that of the item."""
 
-    run: Run
+    run: ScheduleRun
     number: int
     on: str = ""
     medians: Medians = field(default_factory=dict, compare=False, repr=False)

@@ -39,7 +39,7 @@ IN_MEMORY = "nothing is computed: all results are in memory, and what computed t
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class Run:
+class ScheduleRun:
     """A run of a schedule with memory of its own on each device, where `counts` items have run so
     far. `meanings` has the meaning of its values; `device` is where its results are."""
 

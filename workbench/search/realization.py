@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from workbench.backends.device import Device
 from workbench.base.context import BEAM, NOOPT, Context
+from workbench.base.recording import span
 from workbench.debug import debug_print
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Memo
@@ -57,7 +58,8 @@ def best(kernel: UOp, device: str, width: int) -> UOp:
     shapes = tuple((param.length,) for param in written(kernel))
     with Context(DEV=device, BEAM=0):
         start = Kernel(kernel, kernel, Seeded(), shapes, title=kernel.arg.name)
-        result = run(start, width, BUDGET_S, shows_progress=False)
+        with span("search", kernel):
+            result = run(start, width, BUDGET_S, shows_progress=False)
     debug_print(1, f"search {kernel.arg.name}: {str(result).splitlines()[0]}")
     fastest: UOp = result.kernel.ast
     return fastest

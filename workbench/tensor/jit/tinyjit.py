@@ -15,6 +15,7 @@ from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import finalize
 
+from workbench.base import recording
 from workbench.base.context import (
     BEAM,
     DEFAULT_FLOAT,
@@ -29,6 +30,7 @@ from workbench.base.context import (
 from workbench.base.errors import JitError
 from workbench.base.files import Unpicklable
 from workbench.base.interrupts import free_rlock
+from workbench.base.recording import clock_ns, note, span
 from workbench.base.situation import situation
 from workbench.execution.capture import is_capturing, noting_roots
 from workbench.execution.realize import running
@@ -156,8 +158,11 @@ class TinyJit(Unpicklable, Generic[P, R]):
         captured = self._state.captured
         quick = None if captured is None else captured.quick
         if quick is not None and not kwargs and quick.situation is situation():
+            start_ns = clock_ns() if recording.active else 0
             result: R = quick(self._function, args)
             if result is not MISSED:
+                if start_ns:
+                    note(start_ns, clock_ns(), "replay", _name_of(self._function))
                 return result
         if is_capturing():  # another function captures this one's kernels with its own
             return self._function(*args, **kwargs)
@@ -180,7 +185,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
             is_flat = not kwargs and all(type(argument) is Tensor for argument in args)
             inputs: list[Any] = [*args] if is_flat else list(tensors((args, kwargs)))
             if captured is not None and not captured.is_aliased(inputs, root):
-                result = captured(root, inputs)
+                with span("replay", _name_of(self._function)):
+                    result = captured(root, inputs)
                 return result
             if state.calls == 0:
                 result = _first_run(self._function, args, kwargs, state)
@@ -188,7 +194,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
                 # What is written by one name would be read by another: the Python code runs.
                 return _first_run(self._function, args, kwargs, _State())
             else:
-                with _captures:
+                with _captures, span("capture", _name_of(self._function)):
                     compute(state.used)
                     compute_at(root, state.bound)
                     captured, result, state.bound = capture(
@@ -247,6 +253,10 @@ class _State:
         if names == self.names or {*names} != {*self.names} or _takes_any(function):
             return kwargs
         return {name: kwargs[name] for name in self.names}
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 def _takes_any(function: Callable[..., Any]) -> bool:

@@ -16,7 +16,7 @@ class Display:
     set once they are shown; `view` is the selection in the page; `baselines` are functions to
     compare with, by name; `ask` names a question ("": none), whose answer is hidden, with its
     hints, until there is a `guess` (None: none yet); `on` is the device that the kernels are for
-    ("": the tensors')."""
+    ("": the tensors'); `run` is the last Run of the kernels (None: none)."""
 
     session: Any = None
     view: ViewState = field(default_factory=ViewState)
@@ -24,6 +24,7 @@ class Display:
     ask: str = ""
     guess: str | None = None
     on: str = ""
+    run: Any = None
 
     @property
     def waits(self) -> str:

@@ -20,6 +20,7 @@ from workbench.base.errors import PlaceError, WorkbenchError, kind_of, require
 from workbench.base.files import Unpicklable, write_whole
 from workbench.base.terminal import Displayed
 from workbench.base.typed import typed
+from workbench.execution.buffers import Array
 from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices
 from workbench.kernel.kernel import Kernel
 from workbench.models.baselines import framework_run
@@ -37,6 +38,7 @@ from workbench.viz.page.panel import kernel_table, pane_of
 from workbench.viz.pane import Pane
 from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import kernel_origin, kernel_row
+from workbench.viz.run.run import Run
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.text import kernel_heading, work_text
@@ -156,6 +158,9 @@ class Page(Protocol):
 
     def to_widget(self, ex: Exploration) -> Any:
         """Return an exploration as a widget."""
+
+    def run(self, ex: Exploration, device: str, repeat: int) -> Run:
+        """Return the run of repeated rounds of the kernels, as they were chosen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -328,6 +333,31 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         timed = partial(run, *inputs) if inputs and callable(run) else run
         self.page.baseline(self, name, timed if model is None else model)
         return self
+
+    @overload
+    def run(self, device: str = "") -> list[Array]: ...
+    @overload
+    def run(self, device: str = "", *, repeat: int) -> Run: ...
+    def run(self, device: str = "", *, repeat: int | None = None) -> list[Array] | Run:
+        """Return the values of the tensors; with `repeat`, the Run of so many rounds of the kernels
+        on `device` ("": the exploration's own), which prints where the time went.
+
+            run = ex.run(repeat=10)
+            run.kernels, run.gaps, run.memory, run.phases   # tables; print(run) is a summary
+            run.to_chrome_trace("run.json")                 # for ui.perfetto.dev
+
+        A round runs all kernels and copies, those of producers too, each with the opts of the
+        variant that was added last, or else the default opts. They are warm: one round before is
+        not recorded. No tensor's memory is read or written after it was copied. Ctrl-C ends the
+        rounds, and so does a kernel that fails: the Run has what ran before.
+
+        Errors: WorkbenchError if there are no kernels because a rule failed; for values also if the
+        expression was loaded without its data; DTypeError for a `repeat` that is no number of
+        rounds; DeviceError for the run on a machine that is not here.
+        """
+        if repeat is None:
+            return super(Exploration, self).run(device)
+        return self.page.run(self, device, repeat)
 
     def select(self, *unnamed: Any, **view: Any) -> None:
         """Set the selection in the notebook's workbench of this exploration: mode (a layout:

@@ -30,7 +30,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.ir.schedule.by_hand import NOTHING_BY_HAND
 from workbench.ir.text.program import to_expr
-from workbench.kernel.run import Run
+from workbench.kernel.run import ScheduleRun
 from workbench.search.realization import tuned
 from workbench.viz.exploration.planned import Expression, compile_rules
 from workbench.viz.model.lines import UserLines
@@ -182,16 +182,16 @@ class _Check:
         except Exception as error:  # any error: the values below it had none
             return WrongValue(node, "", None, None, problem=error_text(error).splitlines()[0])
 
-    def _run(self, node: UOp) -> Run:
+    def _run(self, node: UOp) -> ScheduleRun:
         """Return the run of a schedule for one value."""
         with Context(DEV=self.device), without(self.rules_off), observe() as watching:
             schedule, outputs = realize.planned([node], NOTHING_BY_HAND, self.expression.computed)
             device = realize.device_of([node])
         meanings = Meanings(watching.records, outputs)
         off = compile_rules(self.rules_off)
-        return Run(schedule.items, meanings, tuned, device, rules_off=off)
+        return ScheduleRun(schedule.items, meanings, tuned, device, rules_off=off)
 
-    def _wrong(self, node: UOp, run: Run, verdict: CheckResult) -> WrongValue:
+    def _wrong(self, node: UOp, run: ScheduleRun, verdict: CheckResult) -> WrongValue:
         device = self.on or run.device
         reference = whole_reference(
             run.meanings, run.meanings.roots, lambda buffer: run.leaf(buffer, device)

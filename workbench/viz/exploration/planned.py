@@ -35,7 +35,7 @@ from workbench.ir.schedule.plan import Decision, Schedule, ScheduleItem, drawing
 from workbench.ir.schedule.schedule import RANGEIFY, base
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
-from workbench.kernel.run import Run
+from workbench.kernel.run import ScheduleRun
 from workbench.pipeline import check_switches, compile_switches, switches
 from workbench.search.realization import tuned
 from workbench.tensor.autograd.lines import backward_passes
@@ -129,7 +129,7 @@ class Planned:
     lines: UserLines = field(default_factory=UserLines)
     line: SourceLine | None = None
     error: Exception | None = None
-    runs: list[Run] = field(default_factory=list)
+    runs: list[ScheduleRun] = field(default_factory=list)
     originals: dict[UOp, UOp] = field(default_factory=dict)
     weights: set[UOp] = field(default_factory=set)
     """The values that are drawn before all else."""
@@ -173,7 +173,7 @@ def planned(
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
         meanings = Meanings(watching.records, outputs, _given_rules(expression), whole)
-        run = Run(schedule.items, meanings, tuned, device, rules_off=off)
+        run = ScheduleRun(schedule.items, meanings, tuned, device, rules_off=off)
         plan.runs.append(run)
         plan.kernels += _kernels(schedule, built, outputs, off, on, run)
         plan.items += schedule.items
@@ -302,7 +302,7 @@ def _kernels(
     outputs: Sequence[UOp],
     rules_off: tuple[str, ...],
     on: str,
-    run: Run,
+    run: ScheduleRun,
 ) -> Iterator[Kernel]:
     """Yield the kernels of a schedule for the device `on`, each with its data, for which `run` runs
     the kernels before it; `built` has the items as rangeify built them."""

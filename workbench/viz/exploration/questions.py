@@ -27,7 +27,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.kernel.kernel import Kernel
-from workbench.kernel.run import IN_MEMORY, Run
+from workbench.kernel.run import IN_MEMORY, ScheduleRun
 from workbench.viz.model.provenance import scheduled
 from workbench.viz.model.words import error_text, plural
 from workbench.viz.schema.plan import PlanPicture
@@ -480,7 +480,7 @@ class Checks(Printed):
             yield f"compared with {against}"
 
 
-def checks_of(kernels: Sequence[Kernel], runs: Sequence[Run], on: str) -> Checks:
+def checks_of(kernels: Sequence[Kernel], runs: Sequence[ScheduleRun], on: str) -> Checks:
     """Return the verdicts on kernels, with the opts that they run with, and on the results of
     `runs`, on the device `on` ("": on the device of each run)."""
     return Checks(
@@ -499,7 +499,7 @@ def _check_of_kernel(kernel: Kernel) -> CheckResult | WorkbenchError:
         return error
 
 
-def _of_results(run: Run, on: str) -> CheckResult | WorkbenchError:
+def _of_results(run: ScheduleRun, on: str) -> CheckResult | WorkbenchError:
     try:
         with unobserved():
             return run.check(on or run.device)

@@ -25,7 +25,7 @@ from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices, stored_b
 from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.kernel.compiled import budget
 from workbench.kernel.kernel import NO_POSITIONS, Kernel
-from workbench.kernel.run import Run
+from workbench.kernel.run import ScheduleRun
 from workbench.search.model_search import ModelKernel, ModelSearch, search_model
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
@@ -77,7 +77,7 @@ class ScheduledTensors:
     error: Exception | None = None
     origin: FileOrigin = HERE
     on: str = ""
-    runs: tuple[Run, ...] = field(default=(), repr=False)
+    runs: tuple[ScheduleRun, ...] = field(default=(), repr=False)
     originals: Mapping[UOp, UOp] = field(default_factory=dict, repr=False)
     display: Display = field(default_factory=Display, kw_only=True, repr=False)
 

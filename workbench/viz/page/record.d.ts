@@ -2233,6 +2233,158 @@ export interface PingRequest {
   record?: number | null;
 }
 
+/**
+ * A kernel of a run, whose `launches` are spans; equal launches are one row. `key` is a
+ * digest of the kernel before opts, by which two runs are compared. `module`, `line` and
+ * `phase` are "" where unknown; `place` is its position in the exploration (null: it is of
+ * none). `flops` and `bytes` are those of the algorithm, a launch. `bound` is what it waits
+ * for by the model, `why` the numbers, `predicted_ns` its time by the model (null: not
+ * known), and `ratio` measured by predicted. `total_ns` is the time of all launches, `share`
+ * of the time in kernels; `low_ns` and `high_ns` are the ends of the middle half of the
+ * launches.
+ */
+export interface RunKernel {
+  key: string;
+  name: string;
+  title: string;
+  kind: string;
+  device: string;
+  opts: string;
+  module: string;
+  line: string;
+  phase: string;
+  place: number | null;
+  flops: number;
+  bytes: number;
+  predicted_ns: number | null;
+  bound: string;
+  why: string;
+  launches?: number;
+  total_ns?: number;
+  least_ns?: number;
+  median_ns?: number;
+  low_ns?: number;
+  high_ns?: number;
+  share?: number;
+  ratio?: number | null;
+}
+
+/**
+ * A lane of the timeline. A "python" lane has nested spans of the work around kernels; a
+ * "device" lane the kernels that a thread launched on a `device`; a "worker" lane the parts
+ * of kernels that a thread of the pool ran.
+ */
+export interface RunLane {
+  name: string;
+  kind: "device" | "python" | "worker";
+  device: string;
+  thread: number;
+}
+
+/**
+ * The spans in order of their start, as columns. `kind` is a place in the run's `kinds`;
+ * `subject` of a kernel or of its part is a place in `kernels`, else in `names` (-1: none).
+ * `depth` is 0 but for nested spans of Python lanes.
+ */
+export interface RunSpans {
+  start_ns: Array<number>;
+  length_ns: Array<number>;
+  lane: Array<number>;
+  depth: Array<number>;
+  kind: Array<number>;
+  subject: Array<number>;
+}
+
+/**
+ * The time of device lanes without a kernel, as columns: each gap is cut where the work that
+ * the thread did in it changes. `cause` is a place in the run's `causes`.
+ */
+export interface RunGaps {
+  start_ns: Array<number>;
+  length_ns: Array<number>;
+  lane: Array<number>;
+  cause: Array<number>;
+}
+
+/**
+ * Blocks of memory as columns: the block `bytes` large was in use from `start_ns` to
+ * `end_ns` (-1: to the end of the run and after), in `memories[memory]`; `label` is a place
+ * in the run's `names`, of what wrote it first (-1: unknown). `before_bytes` were in use
+ * when the run began, in each memory. `peak_bytes` is the most at once, at `peak_ns`.
+ * `is_planned`: the blocks are those of the plan, placed where its kernels ran.
+ */
+export interface RunMemory {
+  memories: Array<string>;
+  before_bytes: Array<number>;
+  start_ns: Array<number>;
+  end_ns: Array<number>;
+  bytes: Array<number>;
+  memory: Array<number>;
+  label: Array<number>;
+  peak_bytes: number;
+  peak_ns: number;
+  is_planned?: boolean;
+}
+
+/**
+ * The time of a part of a run: of the kernels of a phase, a module or a kind, or of a cause
+ * of gaps. `share` is of all these parts together.
+ */
+export interface RunShare {
+  name: string;
+  ns: number;
+  share: number;
+  count: number;
+}
+
+/**
+ * The error that ended a span, by its place.
+ */
+export interface RunError {
+  span: number;
+  text: string;
+}
+
+/**
+ * A change that would save `saves_ns` of the whole run: the kernel in `kernels` with `opts`.
+ * It takes `to_ns` a launch instead of `from_ns`: as measured, or by the model's ratio.
+ */
+export interface RunHelp {
+  kernel: number;
+  opts: string;
+  saves_ns: number;
+  from_ns: number;
+  to_ns: number;
+  is_measured: boolean;
+}
+
+/**
+ * A run. `rounds` are the starts of the repetitions of `ex.run` ([]: it is a profile of
+ * code). `phases` says where the time of the launching threads went. `error` is the error
+ * that ended the run ("": it ended), `notices` what is missing or strange in it.
+ */
+export interface RunRecord {
+  title: string;
+  machine: string;
+  length_ns: number;
+  rounds: Array<number>;
+  kinds: Array<string>;
+  causes: Array<string>;
+  names: Array<string>;
+  kernels: Array<RunKernel>;
+  lanes: Array<RunLane>;
+  spans: RunSpans;
+  gaps: RunGaps;
+  memory: RunMemory;
+  phases: Array<RunShare>;
+  modules: Array<RunShare>;
+  by_kind: Array<RunShare>;
+  help: Array<RunHelp>;
+  errors: Array<RunError>;
+  error: string;
+  notices: Array<string>;
+}
+
 /** A request of a page. */
 export type AnyRequest =
   | ApplyRequest

@@ -19,17 +19,20 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.files import write_whole
 from workbench.base.interrupts import Uninterrupted, free_lock
 from workbench.base.terminal import Bundle
+from workbench.kernel.kernel import Kernel
 from workbench.nn.state.safetensors_file import safe_save
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.tables import Variant, Variants, variants_of
 from workbench.viz.files.files import file_text
 from workbench.viz.files.load import opened, saved_files
-from workbench.viz.files.script import DATA_SUFFIX, script_of
+from workbench.viz.files.script import DATA_SUFFIX, chosen_by_hand, script_of
 from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
 from workbench.viz.record.recipe import baseline_recipe
 from workbench.viz.record.record import build
+from workbench.viz.run.repeated import repeated
+from workbench.viz.run.run import Run
 from workbench.viz.schema.messages import NO_VIEW, ViewState
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.lru_cache import SESSIONS
@@ -124,6 +127,19 @@ class LivePage:
             return script.text
 
         return str(write_whole(path, written))
+
+    def run(self, ex: Exploration, device: str, repeat: int) -> Run:
+        """Return the run of repeated rounds of the kernels; the display keeps it."""
+        session: Session | None = ex.display.session
+        chosen: dict[int, Kernel] = {}
+        if session is not None:
+            with session.lock:
+                for number in range(len(ex.kernels)):
+                    place = chosen_by_hand(session, number)
+                    if place is not None and place not in session.edited:
+                        chosen[number] = session.kernels[place]
+        run = ex.display.run = repeated(ex, chosen, device, repeat)
+        return run
 
     def from_file(self, path: Path) -> Exploration:
         """Return the exploration of a file. Errors: WorkbenchError, as of `load`."""
