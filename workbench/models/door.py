@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from workbench.base.errors import ModelError, kind_of
@@ -25,6 +26,8 @@ def load_model(source: object, *examples: object) -> Model:
     if opener is None and is_function(source):
         opener = _function_source
     if opener is None:
+        if any(reason := weights_file(source)):
+            raise ModelError(f"cannot read {source} as a model", *reason)
         what = f"cannot read {kind_of(source)} as a model"
         because = (
             "it must be a torch.nn.Module, what torch.export.export returned, the path of a file "
@@ -38,6 +41,25 @@ def load_model(source: object, *examples: object) -> Model:
     if examples:
         model.traced(examples, {})
     return model
+
+
+def weights_file(value: object) -> tuple[str, str]:
+    """Return why the path of a file of PyTorch's cannot be read as a model, and what to pass; ("",
+    "") for any other value."""
+    name = os.fsdecode(value) if isinstance(value, (str, os.PathLike)) else ""
+    kind = os.path.splitext(name)[1].lower()
+    if kind == ".pt2":
+        return "torch.export.load reads it", f"torch.export.load({name!r}), and inputs"
+    if kind == ".safetensors":
+        read = f"safetensors.torch.load_file({name!r})"
+        return "it has weights without their module", _LOADED.format(read)
+    if kind in (".pt", ".pth", ".bin", ".ckpt"):
+        because = f"a {kind} file has weights without their module, or runs code when it is read"
+        return because, _LOADED.format(f"torch.load({name!r})")
+    return "", ""
+
+
+_LOADED = "the module that they are for, after module.load_state_dict({})"
 
 
 def is_function(value: object) -> bool:

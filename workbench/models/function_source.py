@@ -50,6 +50,7 @@ class FunctionGraph:
     """A function for arguments of certain shapes."""
 
     operators: tuple[OperatorUse, ...] = ()
+    is_replayable = False
 
     def __init__(self, source: FunctionSource, arguments: Any):
         self._source = source

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from workbench.base.dtypes import DType
 from workbench.base.errors import plural
 from workbench.models.check import ModelCheck, ModelValue, compared, first_wrong
+from workbench.models.replays import GraphCalls
 from workbench.tensor.tensor import Tensor
 
 
@@ -64,6 +65,10 @@ class Graph(Protocol):
     def outputs(self) -> tuple[Port, ...]: ...
     @property
     def operators(self) -> tuple[OperatorUse, ...]: ...
+    @property
+    def is_replayable(self) -> bool:
+        """Whether each run computes the same of its inputs and the state: a function may not."""
+        ...
 
     def run(self, inputs: Sequence[Tensor]) -> ModelResults:
         """Return the expressions of what the model computes; nothing is computed."""
@@ -105,50 +110,66 @@ class BoundInputs(NamedTuple):
     constant: frozenset[str] = frozenset()
 
 
+MOST_CAPTURED = 8
+"""Most captures of a model, each for inputs of certain shapes: they hold memory for its values."""
+
+
 class Model:
     """A network from outside: a callable over arrays of numpy and torch, and Tensors.
 
-    It returns Tensors (one, or the structure that the source returns), which are computed when
-    their values are read. A graph is read from the source for each set of shapes. Values that the
-    source writes to its state, such as running means, are written in the memory that it shares
-    with the source.
+    It returns Tensors (one, or the structure that the source returns). A graph is read from the
+    source for each set of shapes. Those of its first call are computed when their values are read;
+    later calls are captured and replayed, as by TinyJit, and compute at once. Their kernels read
+    the parameters that there are at the call. Where a gradient may flow, and with JIT=0, every call
+    returns expressions.
+
+    Values that the source writes to its state, such as running means, are written in the memory
+    that it shares with the source.
     """
 
     def __init__(self, source: ModelSource):
         self._source = source
         self._graphs: dict[object, Graph] = {}
+        self._calls: dict[object, GraphCalls] = {}
+        """By inputs: of shapes, dtypes and devices. The latest is last."""
         self._latest: Graph | None = None
 
     def __call__(self, *arguments: object, **options: object) -> Any:
-        graph, _, results, _ = self.traced(arguments, options)
-        if results.written:  # they are in the source's memory when the call returns
-            states = [self._source.state[n].assign(v) for n, v in results.written.items()]
-            states[0].realize(*states[1:], *results.outputs)
-        return graph.structured(results.outputs)
+        call = self._source.bound(arguments, options)
+        graph = self._latest = self._graph(call)
+        if not graph.is_replayable:
+            return graph.structured(graph.run(call.tensors).outputs)
+        key = call.key, tuple(tensor.device for tensor in call.tensors)
+        calls = self._calls.pop(key, None) or GraphCalls(graph.run, self._source.state)
+        self._calls[key] = calls
+        if len(self._calls) > MOST_CAPTURED:
+            self._calls.pop(next(iter(self._calls)), None)
+        return graph.structured(calls(call.tensors))
 
     def traced(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> TracedModel:
         """Return the graph for these arguments, and the expressions of all that it computes."""
         call = self._source.bound(arguments, options)
+        graph = self._latest = self._graph(call)
+        return TracedModel(graph, call.tensors, graph.run(call.tensors), call.constant)
+
+    def _graph(self, call: BoundInputs) -> Graph:
         graph = self._graphs.get(call.key)
         if graph is None:
             graph = self._graphs[call.key] = self._source.graph(call)
-        self._latest = graph
-        return TracedModel(graph, call.tensors, graph.run(call.tensors), call.constant)
+        return graph
 
     def check(self, *arguments: object, bisect: bool = False, **options: object) -> ModelCheck:
         """Return a comparison of each output, and of what a call would write to the source's state,
         with what the framework computes. With `bisect` it has the first value of the graph that
         differs, too: its module, operator and line.
 
-        The graph is computed again; nothing is written to the source's state.
+        The graph is computed again; nothing is written to the source's state. Random numbers, such
+        as masks of dropout, are those of PyTorch on both sides.
         """
         graph, tensors, results, _ = self.traced(arguments, options)
         values = {value.name: value for value in graph.node_values(tensors)}
-        names = [port.name for port in graph.outputs]
-        named = [*zip(names, results.outputs, strict=True), *results.written.items()]
-        checks = tuple(
-            compared(values[name]._replace(ours=ours)) for name, ours in named if name in values
-        )
+        names = [*(port.name for port in graph.outputs), *results.written]
+        checks = tuple(compared(values[name]) for name in names if name in values)
         is_wrong = not all(each.ok for each in checks)
         return ModelCheck(checks, first_wrong(values.values()) if bisect and is_wrong else None)
 

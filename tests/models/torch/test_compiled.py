@@ -12,7 +12,9 @@ import pytest
 from tests.models.torch.test_modules import ROWS as MODULES
 from tests.peers import torch
 from tests.support import LONG
+from workbench.base.context import BEAM, Context
 from workbench.execution.realize import realize
+from workbench.models.torch.table import ROWS as OPERATORS
 from workbench.tensor import tensor
 
 T = torch.nn
@@ -98,6 +100,25 @@ def test_the_results_of_a_first_call_are_computed_together(monkeypatch: pytest.M
     module = T.Sequential(*[layer for _ in range(6) for layer in (T.Linear(4, 4), T.Tanh())])
     compiled(module)(torch.randn(3, 4)).sum().backward()
     assert len(schedules) == 2  # forward and backward
+
+
+@pytest.mark.parametrize(
+    ("options", "width"),
+    [
+        ({"mode": "max-autotune"}, 2),
+        ({"options": {"BEAM": 3}}, 3),
+        ({"mode": "reduce-overhead"}, 0),
+    ],
+)
+def test_modes_and_options_are_settings(
+    options: Any, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widths = []
+    monkeypatch.setitem(OPERATORS, "relu", lambda x: (widths.append(BEAM.value), x.relu())[1])
+    with Context(NOOPT=1):  # nothing is searched
+        x = torch.randn(3)
+        torch.testing.assert_close(compiled(T.ReLU(), **options)(x), x.relu())
+    assert widths == [width]
 
 
 def test_an_operator_without_a_row_runs_in_pytorch_and_is_named(

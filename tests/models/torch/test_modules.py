@@ -281,6 +281,14 @@ def test_check_allows_what_the_dtype_rounds() -> None:
     assert check.ok and check.outputs[0].limit > 1e-3
 
 
+def test_check_drops_on_both_sides_what_pytorch_drops() -> None:
+    net, x = T.Sequential(T.Linear(4, 30), T.Dropout(), T.Linear(30, 2)).train(), torch.randn(3, 4)
+    before = torch.get_rng_state()
+    check = load_model(net).check(x, bisect=True)
+    assert check.ok and check.first_wrong is None
+    assert bool((torch.get_rng_state() == before).all())
+
+
 def test_check_compares_what_is_written_to_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """The output of a batch in training does not depend on its running mean."""
     name = "_native_batch_norm_legit_functional"
@@ -325,6 +333,23 @@ def test_a_kernel_has_the_line_of_forward_that_calls_its_operator() -> None:
     (kernel,) = explore(T.Sequential(Net()), torch.ones(2, 4)).kernels
     assert kernel.line is not None and kernel.line.text == "return self.first(y)"
     assert kernel.modules[0] == ("0.first", "addmm")
+
+
+def test_a_kernel_has_the_line_of_a_function_that_forward_calls() -> None:
+    def scaled(x: Any) -> Any:
+        return torch.tanh(x) * 2
+
+    class Net(T.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return scaled(x)
+
+    (kernel,) = explore(T.Sequential(Net()), torch.ones(2, 4)).kernels
+    assert kernel.line is not None and kernel.line.text == "return torch.tanh(x) * 2"
+
+
+def test_the_largest_reduction_of_a_kernel_names_it() -> None:
+    net = T.Sequential(T.Conv2d(8, 8, 3, padding=1), T.ReLU(), T.AdaptiveAvgPool2d(1))
+    assert "0" in [k.modules[0].path for k in explore(net, torch.ones(1, 8, 4, 4)).kernels]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.int64])

@@ -21,6 +21,8 @@ class OnnxGraph:
     """The graph of a file for inputs of certain shapes; `known` are inputs whose values are part of
     that, by name."""
 
+    is_replayable = True
+
     def __init__(
         self,
         file: ModelFile,

@@ -20,6 +20,8 @@ class TinygradGraph:
     """The expressions of `roots`, nodes by the names of the outputs. `state` has the Tensors of
     buffers, and `names` the user's names of other nodes."""
 
+    is_replayable = True
+
     def __init__(
         self, roots: Mapping[str, Any], state: Mapping[Any, Tensor], names: Mapping[str, Any]
     ):

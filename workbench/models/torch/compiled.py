@@ -10,16 +10,18 @@ nodes as possible, each captured and replayed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from workbench.base.errors import JitError, WorkbenchError
+from workbench.base.context import Context
+from workbench.base.errors import JitError, WorkbenchError, require, short
 from workbench.base.files import Unpicklable
 from workbench.counters import LOG
 from workbench.models.torch.nodes import (
     NodeCalls,
+    is_random,
     load_rows,
     operator_name,
     operator_of,
@@ -32,23 +34,50 @@ from workbench.tensor.tensor import Tensor
 Compiled = Callable[..., Any]
 
 
-def compile_graph(module: Any, inputs: Sequence[Any]) -> Compiled:
-    """Return a captured graph as a function of tensors: PyTorch calls this backend by its name."""
+MODES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "reduce-overhead": {},  # graphs are captured and replayed in any mode
+    "max-autotune": {"BEAM": 2},
+    "max-autotune-no-cudagraphs": {"BEAM": 2},
+}
+"""The settings that modes of torch.compile stand for."""
+
+
+def compile_graph(
+    module: Any, inputs: Sequence[Any], *, mode: str = "default", options: Any = None
+) -> Compiled:
+    """Return a captured graph as a function of tensors: PyTorch calls this backend by its name.
+
+    `options` are settings of this package, {"BEAM": 4}, and `mode` is a mode of torch.compile.
+    Errors: WorkbenchError for another mode, and for a setting that does not exist or cannot have
+    that value.
+    """
     from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.aot_autograd import make_boxed_func
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     load_rows()
+    settings = _settings(mode, {} if options is None else options)
+    boxed: Any = make_boxed_func
+
+    def compiled(graph: Any, _: Sequence[Any]) -> Any:
+        return boxed(CompiledGraph(graph, settings))
+
     with sdpa_kernel(SDPBackend.MATH):  # attention in operators that have rows, backwards too
-        backend: Any = aot_autograd(fw_compiler=_compiled, decompositions=_decompositions())
+        backend: Any = aot_autograd(fw_compiler=compiled, decompositions=_decompositions())
         function: Compiled = backend(module, list(inputs))
     return function
 
 
-def _compiled(module: Any, inputs: Sequence[Any]) -> Any:
-    from torch._functorch.aot_autograd import make_boxed_func
-
-    boxed: Any = make_boxed_func
-    return boxed(CompiledGraph(module))
+def _settings(mode: object, options: object) -> dict[str, Any]:
+    """Return the settings under which a graph runs, after checking them."""
+    if not isinstance(mode, str) or mode not in MODES:
+        because = f"the backend workbench has the modes {', '.join(MODES)}"
+        raise WorkbenchError(f"there is no mode {short(mode)}", because, 'mode="max-autotune"')
+    given = require(options, dict, "torch.compile: options", 'options={"BEAM": 4}')
+    settings = {**MODES[mode], **given}
+    with Context(**settings):
+        return settings
 
 
 @cache
@@ -58,20 +87,15 @@ def _decompositions() -> dict[Any, Any]:
     import torch
 
     table: Any = torch.export.default_decompositions()
-    return {op: function for op, function in table.items() if not _is_random(op)}
-
-
-def _is_random(target: Any) -> bool:
-    import torch
-
-    return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+    return {op: function for op, function in table.items() if not is_random(op)}
 
 
 class CompiledGraph:
     """A graph of ATen operators as a function of PyTorch's tensors and numbers."""
 
-    def __init__(self, module: Any):
+    def __init__(self, module: Any, settings: Mapping[str, Any]):
         self._module, self._calls, self._shared = module, NodeCalls(), SharedTensors()
+        self._settings = settings
         self._plans: dict[object, GraphPlan] = {}
         names = sorted(
             {str(operator_of(node)) for node in module.graph.nodes if refusal_of_call(node)}
@@ -84,7 +108,8 @@ class CompiledGraph:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = GraphPlan(self._module, self._calls)
-        return plan(arguments, GraphValues(self._shared))
+        with Context(**self._settings):
+            return plan(arguments, GraphValues(self._shared))
 
 
 class SharedTensors:
@@ -336,7 +361,7 @@ def refusal_of_call(node: Any) -> str:
     """Return why the operator of a node is not computed here; "" if it is, or is not a tensor's."""
     if node.op != "call_function" or node.target is operator.getitem or _is_number(node):
         return ""
-    if _is_random(node.target):
+    if is_random(node.target):
         return "its numbers are PyTorch's"
     if operator_name(node) in _PLACES:
         return "it is about places in memory"

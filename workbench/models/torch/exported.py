@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.base.errors import ModelError
 from workbench.models.model import BoundInputs
+from workbench.models.torch.export import exported
 from workbench.models.torch.graph import ExportedGraph
 from workbench.models.torch.values import from_torch, torch_dtype
 from workbench.tensor.tensor import Tensor
@@ -54,21 +55,16 @@ class TorchSource:
         Errors: ModelError where PyTorch cannot export the module, or the arguments are not those of
         the exported program.
         """
-        import torch
         from torch.utils import _pytree
 
         leaves, structure, has_views = call.arguments
         examples = [_example(leaf) for leaf in leaves]
         arguments, options = _pytree.tree_unflatten(examples, structure)
+        program = self._program
+        if program is None:
+            program = exported(self._module, arguments, options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are about PyTorch's own code
-            program = self._program
-            if program is None:
-                try:
-                    program = torch.export.export(self._module, arguments, options, strict=False)
-                except Exception as error:
-                    what = f"torch.export cannot export {self.name}"
-                    raise ModelError(what, str(error)) from error
             _detach_without_gradients(program.graph)
             program = program.run_decompositions(_decompositions())
         self._take(program.constants)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from workbench.base.dtypes import DType
@@ -14,6 +15,7 @@ from workbench.models.torch.nodes import (
     STRIDES_OF_A_VIEW,
     NodeCalls,
     cannot_compute,
+    is_random,
     load_rows,
     operator_name,
     refusal_of,
@@ -25,6 +27,8 @@ from workbench.tensor.tensor import Tensor
 
 class ExportedGraph:
     """A graph of ATen operators, with the `state` of its module."""
+
+    is_replayable = True
 
     def __init__(self, exported: Any, state: Mapping[str, Tensor]):
         load_rows()
@@ -71,7 +75,8 @@ class ExportedGraph:
 
     def node_values(self, inputs: Sequence[Tensor]) -> Iterator[ModelValue]:
         """Yield what each node makes of `inputs`, with what PyTorch's operators make of them; then
-        the values that are written to the module's state, by their names there."""
+        the values that are written to the module's state, by their names there. What is drawn at
+        random, such as masks of dropout, is PyTorch's on both sides."""
         import torch
 
         given = iter(inputs)
@@ -79,10 +84,13 @@ class ExportedGraph:
         arguments = [to_torch(v) if isinstance(v, Tensor) else v for v in placed]
         module = self._exported.graph_module
         interpreter: Any = torch.fx.Interpreter(module, garbage_collect_values=False)
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
             interpreter.run(*arguments)
         theirs = {node.name: value for node, value in interpreter.env.items()}
-        values = self._computed(inputs)
+        drawn = {
+            node.name: _ours(theirs[node.name]) for node in self._nodes if is_random(node.target)
+        }
+        values = self._computed(inputs, drawn)
         made: dict[str, ModelValue] = {}
         for node in self._nodes:
             value = values.get(node.name)
@@ -96,13 +104,16 @@ class ExportedGraph:
             if name in made:
                 yield made[name]._replace(name=state)
 
-    def _computed(self, inputs: Sequence[Tensor]) -> dict[str, Any]:
-        values: dict[str, Any] = {}
+    def _computed(
+        self, inputs: Sequence[Tensor], drawn: Mapping[str, Any] = MappingProxyType({})
+    ) -> dict[str, Any]:
+        """Return the values of nodes; those that are `drawn` are not computed."""
+        values: dict[str, Any] = dict(drawn)
         given = iter(inputs)
         for node in self._nodes:
             if node.op == "placeholder":
                 values[node.name] = self._placed(node, given)
-            elif node.op == "call_function":
+            elif node.op == "call_function" and node.name not in drawn:
                 values[node.name] = self._calls(node, values.__getitem__)
         return values
 
@@ -129,6 +140,13 @@ class ExportedGraph:
         if node.name in spec.input_tokens:  # the order of effects: no value
             return None
         return next(given) if _is_tensor(node) else node.meta.get("val")
+
+
+def _ours(value: Any) -> Any:
+    """Return a result of PyTorch's as Tensors."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_ours, value))
+    return None if value is None else from_torch(value)
 
 
 def _is_tensor(node: Any) -> bool:

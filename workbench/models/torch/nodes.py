@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+import os
 import re
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
-from workbench.base.errors import ModelError
+from workbench.base.errors import ModelError, WorkbenchError
 from workbench.base.source import Attribution, NamedModule, attributed, frame_at
 from workbench.models.torch.table import REFUSED, ROWS
 from workbench.models.torch.values import dtype_of
@@ -35,7 +37,8 @@ class NodeCalls:
     def __call__(self, node: Any, value_of: Callable[[str], Any]) -> Any:
         """Return what a node computes; `value_of` returns the value of another by its name.
 
-        Errors: ModelError for an operator that cannot be computed here, with its module and line.
+        Errors: ModelError for an operator that cannot be computed here, and what its row raises,
+        with its module and line.
         """
         if node.target is operator.getitem:
             return value_of(node.args[0].name)[node.args[1]]
@@ -45,7 +48,13 @@ class NodeCalls:
         arguments = [argument_of(a, value_of) for a in node.args]
         options = {key: argument_of(a, value_of) for key, a in node.kwargs.items()}
         with attributed(self._attribution(node, name)):
-            return _as_declared(ROWS[name](*arguments, **options), node.meta.get("val"), name)
+            try:
+                result = ROWS[name](*arguments, **options)
+            except WorkbenchError as error:
+                error.what = f"cannot compute {name} of the module: {error.what}"
+                error.where = where(node) or error.where
+                raise
+            return _as_declared(result, node.meta.get("val"), name)
 
     def _attribution(self, node: Any, name: str) -> Attribution:
         path = _path(node)
@@ -72,6 +81,13 @@ def operator_name(node: Any) -> str:
     target = operator_of(node)
     name = getattr(target, "__name__", str(target))
     return str(name).removesuffix(".default")
+
+
+def is_random(target: Any) -> bool:
+    """Whether an operator draws random numbers."""
+    import torch
+
+    return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
 
 
 def operator_of(node: Any) -> Any:
@@ -146,9 +162,16 @@ _FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
 
 def _frames(node: Any) -> list[tuple[str, int, str]]:
     """Return (file, line, function) of the frames of the module's code, outermost first, without
-    PyTorch's own."""
+    those of PyTorch and of Python's own modules."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return [(file, int(line), name) for file, line, name in frames if _is_of_module(file)]
+
+
+@cache
+def _is_of_module(file: str) -> bool:
     import torch
 
-    own = torch.__file__.rpartition("__init__")[0]
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    return [(file, int(line), name) for file, line, name in frames if not file.startswith(own)]
+    files = str(os.__file__), str(torch.__file__)
+    python, own = (os.path.join(os.path.dirname(each), "") for each in files)
+    is_pythons = file.startswith(python) and "site-packages" not in file[len(python) :]
+    return not is_pythons and not file.startswith(own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.errors import DTypeError
+from workbench.base.errors import DeviceError, DTypeError
 from workbench.execution.buffers import memory_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.plan import base
@@ -58,11 +58,19 @@ def torch_dtype(dtype: DType) -> Any:
 
 
 def from_torch(value: Any) -> Tensor:
-    """Return a Tensor on the memory of a torch.Tensor; on a copy if its elements have gaps."""
+    """Return a Tensor on the memory of a torch.Tensor; on a copy if its elements have gaps.
+
+    Errors: DTypeError for a sparse tensor, and for a dtype that is not here; DeviceError for a
+    tensor without values.
+    """
     import torch
 
     plain = value.detach()
     dtype = dtype_of(plain.dtype)
+    if plain.is_meta:
+        because = "it is on PyTorch's device meta, where tensors have a shape and no values"
+        hint = 'module.to_empty(device="cpu"), and its weights; torch.zeros(shape) for an input'
+        raise DeviceError("cannot read a tensor", because, hint)
     if plain.layout is not torch.strided:
         because = f"its layout is {str(plain.layout).removeprefix('torch.')}"
         raise DTypeError("cannot read a sparse tensor", because, "x.to_dense()")

@@ -267,11 +267,12 @@ class TransposedConvolution(Convolution):
 
         Shapes: (batch, channels * phases, y, x) -> (batch, channels, y * stride, x * stride).
         """
-        axes, (batch, _, *sizes) = len(strides), self.shape
-        split = self.reshape(batch, -1, *strides, *sizes)
+        axes, (batch, depth, *sizes) = len(strides), self.shape
+        channels = depth // prod(strides)
+        split = self.reshape(batch, channels, *strides, *sizes)
         order = [axis for i in range(axes) for axis in (2 + axes + i, 2 + i)]
         ends = (n * stride for n, stride in zip(sizes, strides, strict=True))
-        return split.permute(0, 1, *order).reshape(batch, split.shape[1], *ends)
+        return split.permute(0, 1, *order).reshape(batch, channels, *ends)
 
 
 def check_output_padding(

@@ -18,7 +18,7 @@ from workbench.base.terminal import register
 from workbench.base.variables import variables
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
-from workbench.models.door import is_function, load_model
+from workbench.models.door import is_function, load_model, weights_file
 from workbench.models.function import results_of
 from workbench.models.model import Model
 from workbench.models.sources import is_source, is_tinygrads
@@ -191,6 +191,8 @@ def _check(tensors: tuple[object, ...]) -> None:
     for place, value in enumerate(tensors, 1):
         if isinstance(value, Tensor):
             continue
+        if any(reason := weights_file(value)):
+            raise WorkbenchError(f"cannot explore {value}", *reason)
         raise WorkbenchError(
             f"cannot explore argument {place}, {kind_of(value)}",
             "only the expression that a Tensor stands for can be scheduled",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
-from workbench.base.source import Derivation, ModuleCall, SourceLine
+from workbench.base.source import Derivation, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
 from workbench.check.meanings import Meanings
 from workbench.execution import realize
@@ -236,7 +236,11 @@ def _add_lines(
     plan.line = viewer.line or next(own, None)
     computed = [item for item in plan.items if item.kernel is not None]
     ends = {node for item in plan.items for node in item.nodes}
-    modules = [_modules(item, ends, lines) for item in computed]
+    by_work = [_by_work(item, ends) for item in computed]
+    modules = [
+        tuple(dict.fromkeys(call for node in nodes for call in lines.modules(node)))
+        for nodes in by_work
+    ]
     if not any(call.path for calls in modules for call in calls):
         modules = [()] * len(computed)  # no module made anything
     phases = [
@@ -248,21 +252,25 @@ def _add_lines(
         replace(
             kernel,
             modules=calls,
-            line=_line(lines.nearest(item.nodes[0]), viewer),
+            line=_line(lines, item.nodes[0], nodes[0] if nodes else None, viewer),
             title=_with_phases(kernel.title, own),
             names=tuple([lines.name(b) for b in item.buffers]),
             phases=own if is_trained or own == (WEIGHTS,) else (),
         )
-        for kernel, item, calls, own in zip(plan.kernels, computed, modules, phases, strict=True)
+        for kernel, item, nodes, calls, own in zip(
+            plan.kernels, computed, by_work, modules, phases, strict=True
+        )
     ]
 
 
-def _line(line: SourceLine | None, viewer: Viewer) -> SourceLine | None:
-    """Return the line of a kernel. Of a model or a function it is the innermost one: the calls
-    around it are the same for many kernels."""
-    if line is None or viewer.line is None or not line.inner:
-        return line
-    return line.inner[-1]
+def _line(lines: UserLines, stored: UOp, first: UOp | None, viewer: Viewer) -> SourceLine | None:
+    """Return the line of a kernel: that of the value it stores. Of a model or a function it is that
+    of the `first` value by work, and the innermost line: the calls around it are the same for many
+    kernels."""
+    if viewer.line is None:
+        return lines.nearest(stored)
+    line = lines.nearest(stored if first is None else first) or lines.nearest(stored)
+    return line if line is None or not line.inner else line.inner[-1]
 
 
 def _phases(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[str, ...]:
@@ -286,14 +294,14 @@ _PASSED = MOVEMENT | {Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.BITCAST}
 """Ops that compute nothing: for the modules of a kernel they count only if it has no others."""
 
 
-def _modules(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[ModuleCall, ...]:
-    """Return the modules that made the values of a kernel, first that of its last reduction;
-    without a reduction, that of the value it stores."""
+def _by_work(item: ScheduleItem, ends: set[UOp]) -> list[UOp]:
+    """Return the nodes that a kernel computes: reductions, the largest first, and then the value it
+    stores, and those below it."""
     nodes = item.computed(ends)[::-1]
     nodes = [n for n in nodes if n.src]
     nodes = [n for n in nodes if n.op not in _PASSED] or nodes
-    nodes.sort(key=lambda node: node.op is not Ops.REDUCE_AXIS)
-    return tuple(dict.fromkeys(call for n in nodes for call in lines.modules(n)))
+    nodes.sort(key=lambda node: node.src[0].size if node.op is Ops.REDUCE_AXIS else 0, reverse=True)
+    return nodes
 
 
 def _kernels(

@@ -1110,10 +1110,10 @@ export interface RecordedPass {
  * A kernel of the plan. `root` is its un-optimised variant; `opens` is the variant that a
  * page opens with, if that is another. `data` has its buffers, for a page that runs it.
  * `modules` are the user's modules that made what it computes, each with the method that was
- * called; `module` is the path of the first. `phases` are its phases: "weights" for a kernel
- * that draws them, those of training, or [] where nothing is trained. `opts_in_code` says
- * which opts the user's code asks for, or why they are refused. `draws_numbers`: it only
- * draws random numbers, as kernels of weights do.
+ * called; `module` is the path of the first, and `fused` names the others in few words.
+ * `phases` are its phases: "weights" for a kernel that draws them, those of training, or []
+ * where nothing is trained. `opts_in_code` says which opts the user's code asks for, or why
+ * they are refused. `draws_numbers`: it only draws random numbers, as kernels of weights do.
  */
 export interface KernelRow {
   title: string;
@@ -1127,6 +1127,7 @@ export interface KernelRow {
   root: number;
   module: string;
   modules: Array<string>;
+  fused: string;
   phases: Array<string>;
   data?: PageData | null;
   opens?: number | null;

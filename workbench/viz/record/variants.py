@@ -115,16 +115,38 @@ def kernel_row(
         root=root,
         module=bounded(kernel.modules[0].path) if kernel.modules else "",
         modules=[bounded(str(call)) for call in kernel.modules],
+        fused=bounded(fused_modules(kernel)),
         phases=list(kernel.phases),
         opts_in_code=bounded(kernel.opts_in_code),
         draws_numbers=draws_numbers(kernel.original),
     )
 
 
+def fused_modules(kernel: Kernel) -> str:
+    """Return the modules that a kernel computes besides its first one, in the order of the code:
+    "+ bn2, relu, avgpool". A path is written without that of the named module around the first one,
+    whose own operators have the names of their methods."""
+    first = kernel.modules[0].path if kernel.modules else ""
+    around = first.rstrip(".0123456789").rpartition(".")[0]
+    names = [
+        call.method if call.path == around else call.path.removeprefix(f"{around}.")
+        for call in kernel.modules[:0:-1]
+        if call.path != first
+    ]
+    listed = list(dict.fromkeys(filter(None, names)))
+    more = [f"{len(listed) - MOST_FUSED} more"] if len(listed) > MOST_FUSED else []
+    return f"+ {', '.join([*listed[:MOST_FUSED], *more])}" if listed else ""
+
+
+MOST_FUSED = 4
+"""Most modules that a kernel is said to compute besides its first."""
+
+
 def kernel_origin(kernel: Kernel) -> str:
-    """Return the module and the method that made a kernel, then the cell or the file of the user's
-    line; "" where neither is known."""
-    module = [str(call) for call in kernel.modules[:1]]
+    """Return the module and the method that made a kernel, the other modules in it, then the cell
+    or the file of the user's line; "" where none is known."""
+    fused = fused_modules(kernel)
+    module = [" ".join(filter(None, (str(call), fused))) for call in kernel.modules[:1]]
     return "  ".join([*module, *([] if kernel.line is None else [str(kernel.line)])])
 
 

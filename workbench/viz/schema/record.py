@@ -389,8 +389,8 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     """A kernel of the plan. `root` is its un-optimised variant; `opens` is the variant that a page
     opens with, if that is another. `data` has its buffers, for a page that runs it. `modules` are
     the user's modules that made what it computes, each with the method that was called; `module`
-    is the path of the first. `phases` are its phases: "weights" for a kernel that draws them, those
-    of training, or [] where nothing is trained.
+    is the path of the first, and `fused` names the others in few words. `phases` are its phases:
+    "weights" for a kernel that draws them, those of training, or [] where nothing is trained.
     `opts_in_code` says which opts the user's code asks for, or why they are refused.
     `draws_numbers`: it only draws random numbers, as kernels of weights do."""
 
@@ -405,6 +405,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     root: int
     module: str
     modules: list[str]
+    fused: str
     phases: list[str]
     data: PageData | None = None
     opens: int | None = None

@@ -300,7 +300,8 @@ function kernelRow(app, row, all, toggle) {
         checkMark(app, places),
         recordText(isWeights ? "weights, computed before" : title.join(" "), "wb-clip"),
       ),
-      module && recordText(module, "wb-kernel-module wb-clip"),
+      module &&
+        recordText(isGroup ? module : `${module} ${kernel.fused}`, "wb-kernel-module wb-clip"),
       line && recordText(line.where, "wb-quiet wb-clip"),
       figures(work),
     ),
