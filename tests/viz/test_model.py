@@ -207,7 +207,8 @@ ESTIMATES = {
     "cost_to_recompute": 64_000, "cost_to_store": 32_000,
 }  # fmt: skip
 FUSED_THRICE = (
-    "each of its 16,000 elements {} computed 3 times: like 64.0 k operations more, with its reads. "
+    "each of its 16,000 elements {} computed 3 times: as long as 64.0 k operations more, with its "
+    "reads. "
 )
 
 
@@ -218,37 +219,38 @@ FUSED_THRICE = (
             True,
             {},
             f"Fused, {FUSED_THRICE.format('would be')}"
-            "Storing it and reading it back is like 32.0 k operations.",
+            "Storing it and reading it back takes as long as 32.0 k operations.",
         ),
         (
             True,
             {"cost_to_recompute": 500, "evaluations": 40_000},
-            "Fused, each of its 16,000 elements would be computed 2.50 times: like 500 "
-            "operations more, with its reads. Storing it and reading it back is like 32.0 k "
-            "operations. By cost alone it would be fused.",
+            "Fused, each of its 16,000 elements would be computed 2.50 times: as long as 500 "
+            "operations more, with its reads. Storing it and reading it back takes as long as "
+            "32.0 k operations. By cost alone it would be fused.",
         ),
         (
             False,
             {},
             f"Fused, {FUSED_THRICE.format('is')}"
-            "Storing it and reading it back would be like 32.0 k operations.",
+            "Storing it and reading it back would take as long as 32.0 k operations.",
         ),
         (
             False,
             {"cost_to_stage": 9000},
             f"Without that row, {FUSED_THRICE.format('would be')}"
-            "Keeping the row is like 9000 operations, storing all of it like 32.0 k operations.",
+            "Keeping the row takes as long as 9000 operations, storing all of it as long as "
+            "32.0 k operations.",
         ),
         (
             False,
             {"elements": 1, "evaluations": 6, "cost_to_recompute": 1},
-            "Fused, its one element is computed 6 times: like 1 operation more, with its reads. "
-            "Storing it and reading it back would be like 32.0 k operations.",
+            "Fused, its one element is computed 6 times: as long as 1 operation more, with its "
+            "reads. Storing it and reading it back would take as long as 32.0 k operations.",
         ),
         (
             False,
             {"elements": 1, "evaluations": 1, "cost_to_recompute": 0},
-            "Storing its one element and reading it back would be like 32.0 k operations.",
+            "Storing its one element and reading it back would take as long as 32.0 k operations.",
         ),
         (True, {"elements": 0}, ""),
     ],
@@ -270,8 +272,8 @@ def test_what_only_another_plan_says_is_no_number() -> None:
     assert [choice.text for choice in cost_choices(row)] == ["store it, and read it back"]
     (row,) = [d for d in ex.replan({relu: False}).decisions if d.name == "fuse-forced"]
     assert (
-        "like 32.3 k operations more, with its reads, as a register tile keeps each for 8 uses"
-        in (cost_sentences(row))
+        "as long as 32.3 k operations more, with its reads, as a tile of results in registers uses "
+        "each 8 times" in (cost_sentences(row))
     )
 
 

@@ -39,7 +39,11 @@ class ValueCheck:
     def __str__(self) -> str:
         state = "equal" if self.ok else "differs"
         place = f" ({self.where})" if self.where and not self.ok else ""
-        return f"{self.name}: {state}, off by {self.max_abs_error:.3g} of {self.limit:.3g}{place}"
+        rounding = f"rounding explains up to {self.limit:.3g}"
+        return (
+            f"{self.name}: {state}, the largest difference is {self.max_abs_error:.3g}"
+            f" ({rounding}){place}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

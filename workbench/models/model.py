@@ -14,6 +14,9 @@ from workbench.models.check import ModelCheck, ModelValue, compared, first_wrong
 from workbench.models.replays import GraphCalls
 from workbench.tensor.tensor import Tensor
 
+UNWRITTEN = "workbench has no function for this operator"
+"""Why an operator is refused that no table names."""
+
 
 class Port(NamedTuple):
     """An input, an output or a parameter of a model."""

@@ -11,6 +11,7 @@ from workbench.measure.kernel_time import seconds_text
 from workbench.viz.model.words import figure_text, plural
 from workbench.viz.schema.plan import DecisionRow
 from workbench.viz.schema.record import PassOutcome
+from workbench.viz.schema.variant import NamedNumber
 
 # --------------------------------------------------------------------------------------------------
 # Decisions as text: the value, its storage, the reason, and the numbers.
@@ -47,9 +48,14 @@ def explained_text(decisions: Sequence[DecisionRow], kernels: int) -> str:
 
 def decision_cells(decision: DecisionRow) -> tuple[str, str, str, str]:
     """Return (value, "stored" or "fused", reason, estimates) of a decision as text."""
-    estimates = [f"{f.name} {figure_text(f.value)}" for f in decision.estimates]
+    estimates = [_estimate_text(f) for f in decision.estimates]
     outcome = "stored" if decision.stored else "fused"
     return decision.value, outcome, decision.reason, ", ".join(estimates)
+
+
+def _estimate_text(estimate: NamedNumber) -> str:
+    unit = " operations" if estimate.name.startswith("cost") else ""
+    return f"{estimate.name} {figure_text(estimate.value)}{unit}"
 
 
 # --------------------------------------------------------------------------------------------------

@@ -333,9 +333,11 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " variants.",
         "reads, evaluations, elements": "Figures of a decision: how many readers the value has,"
             " how many times they would compute an element of it if it were fused, and how many"
-            " elements it has. The costs below them are in operations.",
-        "estimated cost": "Operations beyond computing each element once, for each way to compute"
-            " the value; the shortest bar was chosen unless the reason says otherwise.",
+            " elements it has. The costs below them are times, as that of so many operations: so"
+            " what memory takes can be compared with arithmetic.",
+        "estimated cost": "What each way to compute the value takes beyond computing each element"
+            " once, as the time of so many operations, reads and writes included; the shortest bar"
+            " was chosen unless the reason says otherwise.",
         "forward": "F: kernels that compute the value itself. A kernel of several phases has the"
             " letters of all, and the colour of the forward, or else of the last.",
         "weights": "W: kernels that draw the random numbers that variables or objects of your code"

@@ -69,11 +69,31 @@ def test_a_model_is_read_from_a_path_bytes_and_a_proto(folder: Path) -> None:
         assert load_model(each)(np.array([-1, 2], np.float32)).tolist() == [0, 2]
 
 
-def test_external_data_is_mapped_below_the_folder(folder: Path) -> None:
-    path = saved(folder, external("weights", offset=8))
-    loaded = load_model(path)
-    assert loaded(np.zeros(2, np.float32)).tolist() == [3, 4]
+ZEROS = np.zeros(2, np.float32)
+
+
+def test_external_data_is_read_below_the_folder(folder: Path) -> None:
+    loaded = load_model(saved(folder, external("weights", offset=8)))
+    os.truncate(folder / "weights", 0)  # a mapped file would stop the process
+    assert loaded(ZEROS).tolist() == [3, 4]
     assert loaded.state_dict()["w"].tolist() == [3, 4]
+
+
+def test_large_external_data_is_mapped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.models.onnx.data.MOST_READ_BYTES", 8)
+    loaded = load_model(saved(folder, external("weights", offset=8)))
+    assert loaded(ZEROS).tolist() == [3, 4]
+    os.truncate(folder / "weights", 0)
+    with pytest.raises(ModelError, match="'weights' was written after"):
+        loaded(ZEROS)
+
+
+def test_tensors_of_nodes_are_parameters() -> None:
+    weights = onnx.numpy_helper.from_array(np.float32([3, 4]), "own name")
+    constant = helper.make_node("Constant", [], ["w"], value=weights)
+    loaded = load_model(model([constant, node("Add", "x w")]))
+    assert [str(port) for port in loaded.parameters] == ["w: float32[2]"]
+    assert loaded(ZEROS).tolist() == [3, 4] and loaded.check(ZEROS).ok
 
 
 @pytest.mark.parametrize("location", ["../secret", "/etc/hostname", "sub/../../secret", "", "."])
@@ -205,7 +225,11 @@ def test_sparse_initializers_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("operator", "words"),
-    [("SequenceConstruct", "sequences"), ("NonZero", "depends on values"), ("Unknown", "no row")],
+    [
+        ("SequenceConstruct", "sequences"),
+        ("NonZero", "depends on values"),
+        ("Unknown", "has no function"),
+    ],
 )
 def test_an_operator_without_a_row_is_refused_by_the_name_of_its_node(
     operator: str, words: str

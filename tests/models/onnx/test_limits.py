@@ -19,7 +19,7 @@ from tests.support import by_rows, count
 from workbench import ModelError, Tensor, load_model
 from workbench.models.onnx.data import opened_below
 from workbench.models.onnx.file import MOST_BYTES
-from workbench.models.onnx.wire import has_more_fields
+from workbench.models.onnx.wire import excess_of
 
 onnx = peer("onnx")
 helper, KINDS = onnx.helper, onnx.TensorProto
@@ -114,8 +114,12 @@ def test_fields_are_counted_as_the_parser_counts_them() -> None:
         return total
 
     data, count = source.SerializeToString(), fields(source)
-    assert not has_more_fields(data, onnx.ModelProto.DESCRIPTOR, count)
-    assert has_more_fields(data, onnx.ModelProto.DESCRIPTOR, count - 1)
+    kind = onnx.ModelProto.DESCRIPTOR
+    assert not excess_of(data, kind, count, 0)
+    assert "fields" in excess_of(data, kind, count - 1, 0)
+    packed = model([node("Add", "x w")], [tensor([99], KINDS.INT64, int64_data=range(99))])
+    assert not excess_of(packed.SerializeToString(), kind, count, 99)
+    assert "98 bytes of packed" in excess_of(packed.SerializeToString(), kind, count, 98)
 
 
 def test_a_file_of_many_empty_messages_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_what_cannot_be_says_why() -> None:
     cases: list[tuple[Any, bool, str]] = [
         (y, False, "it is a result that was asked for"),
         (decision(ex, Ops.CONTIGUOUS).node, False, "contiguous\\(\\) asks for it"),
-        (decision(ex, Ops.COPY).node, False, "it is copied to another device"),
+        (decision(ex, Ops.COPY).node, False, "it is data in memory already"),
         (decision(ex, Ops.COPY).node.src[0], True, "in memory"),
         (Tensor(B) + 3.0, True, "none of the kernels computes it"),
         (3, True, "neither a node nor a Tensor"),

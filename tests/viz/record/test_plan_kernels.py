@@ -68,8 +68,8 @@ def test_what_repeats_begins_where_modules_do() -> None:
 
 def test_every_decision_of_a_block_with_a_shortcut_has_words() -> None:
     decisions = plan(models.strided_block()).decisions
-    beside = [d for d in decisions if "no register tile" in d.reason]
-    assert beside and all("register tile" in d.costs for d in beside)
+    beside = [d for d in decisions if "in one kernel would keep no tile" in d.reason]
+    assert beside and all("tile of results" in d.costs for d in beside)
 
 
 def test_layers_of_different_sizes_do_not_repeat() -> None:

@@ -242,7 +242,7 @@ def _obstacle(
         reason = "as a kernel of its own it can be shared out among the cores"
         return "store-partial", reason
     if facts.products[node] and any(_in_a_row(a) for a in reads):
-        reason = "a product of matrices inside another loop would lose its register tile"
+        reason = "a product of matrices inside another loop keeps no tile of results in registers"
         return "store-for-tile", reason
     if facts.products[node] and any(a.valid is not TRUE for a in reads):
         reason = "a product of matrices would be computed for what is padded, too"

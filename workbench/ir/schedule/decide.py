@@ -219,9 +219,10 @@ def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
                 if source.op is not Ops.BUFFER:
                     reasons.setdefault(source, f"the kernel {node.name} reads it")
         if node.op is Ops.COPY:
-            reasons[node] = "it is copied to another device"
+            reasons[node] = "it is data in memory already, which no kernel computes"
             if node.src[0].op is not Ops.BUFFER:
-                reasons[node.src[0]] = "a copy to another device reads it"
+                reasons[node] = f"it is copied to {node.arg}"
+                reasons[node.src[0]] = f"the copy to {node.arg} reads it"
     reasons |= dict.fromkeys(roots, "it is a result that was asked for")
     return reasons | dict.fromkeys(
         with_opts, "contiguous(arg=..) asks for it, with the opts of its kernel"

@@ -115,7 +115,7 @@ def _decision(member: Member, reads: list[Access], lost: float) -> Decision:
     what = "a sum and a product of matrices"
     if member.work:
         name, what = "store-second-product", "two products of matrices"
-    reason = f"{what} in one kernel would have no register tile"
+    reason = f"{what} in one kernel would keep no tile of results in registers"
     return Decision(name, member.value, True, reason, estimates)
 
 

@@ -10,7 +10,7 @@ import math
 import os
 import stat
 from pathlib import Path, PurePath
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ MOST_AXES = 64
 """The maximal number of axes of numpy's arrays."""
 MOST_BYTES = 1 << 48
 """The maximal size of a tensor: a processor addresses no more."""
+MOST_READ_BYTES = 1 << 30
+"""The maximal size of another file that is read: larger ones are mapped, which takes no memory, and
+is gone when the file is cut, as by the next export to the same path."""
 MOST_LETTERS = 1000
 """The maximal length of a reason: names in a file may have millions."""
 FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
@@ -35,11 +38,34 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _LINKS_NOT
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _LINKS_NOT
 
 
+class MappedFile(NamedTuple):
+    """A file whose pages are the memory of tensors, and its state when it was mapped."""
+
+    path: Path
+    status: os.stat_result
+
+    def check(self, name: str) -> None:
+        """Errors: ModelError if the file of the model `name` was written since: what reads a page
+        beyond its new end stops the process."""
+        try:
+            status = self.path.stat()
+        except OSError:  # its pages live on
+            return
+        is_same = os.path.samestat(status, self.status)
+        states = [(each.st_size, each.st_mtime_ns) for each in (status, self.status)]
+        if is_same and states[0] != states[1]:
+            because = f"its file {self.path.name!r} was written after load_model had read it"
+            raise ModelError(f"cannot compute {name}", because, "load_model(..) of it again")
+
+
 class TensorReader:
-    """Reads the tensors of a model of a name, with files below its folder, if it has one."""
+    """Reads the tensors of a model of a name, with files below its folder, if it has one. `mapped`
+    are the large ones of these, by their locations."""
 
     def __init__(self, name: str, folder: Path | None):
         self.name, self.folder = name, folder
+        self.mapped: dict[str, MappedFile] = {}
+        self._contents: dict[str, Array] = {}
 
     def error(self, because: str, more: str = "", hint: str = "") -> ModelError:
         """Return the error for a model that breaks a rule."""
@@ -116,7 +142,7 @@ class TensorReader:
             raise self.error(f"cannot read {where}", str(error)) from None
 
     def external(self, tensor: Any, where: str, nbytes: int) -> Array:
-        """Return bytes of a file below the model's folder, mapped."""
+        """Return bytes of a file below the model's folder; of a large file they are mapped."""
         entries = {each.key: each.value for each in tensor.external_data}
         location = entries.get("location", "")
         self.check_text(*entries.values())
@@ -131,12 +157,21 @@ class TensorReader:
         except ValueError:
             raise self.error(f"cannot read {where}", "its offset is not a number") from None
         with self.opened(location, where) as file:
-            size = os.fstat(file.fileno()).st_size
+            status = os.fstat(file.fileno())
+            size = status.st_size
             if length != nbytes or offset < 0 or offset + nbytes > size:
                 because = (
                     f"it takes {nbytes:,} bytes: {length:,} from {offset:,} on of {size:,} bytes"
                 )
                 raise self.error(f"the size of {where} is wrong", because)
+            if size <= MOST_READ_BYTES:
+                if location not in self._contents:
+                    self._contents[location] = np.fromfile(file, np.uint8)
+                data = self._contents[location][offset : offset + nbytes]
+                if len(data) == nbytes:
+                    return data
+                raise self.error(f"cannot read {where}", f"{location!r} was cut meanwhile")
+            self.mapped.setdefault(location, MappedFile(self.folder / location, status))
             if not nbytes:
                 return np.empty(0, np.uint8)
             return np.memmap(file, np.uint8, "r", offset, (nbytes,))

@@ -17,6 +17,7 @@ import numpy as np
 from workbench.base.dtypes import DType
 from workbench.base.errors import ModelError, WorkbenchError
 from workbench.base.source import Attribution, NamedModule, attributed
+from workbench.models.model import UNWRITTEN
 from workbench.models.onnx.file import Body, Function, OnnxNode, cannot_compute
 from workbench.models.onnx.folding import MOST_ELEMENTS, MOST_RESULTS, OF_SHAPES, Folding
 from workbench.models.onnx.functions import (
@@ -94,8 +95,8 @@ class Evaluation:
         if row_of(node.domain, node.operator, node.opset) or is_function(node):
             return ""
         if node.domain:
-            return f"{node.domain} is not ONNX's domain, and there is no row for it in the table"
-        return REFUSED.get(node.operator, "there is no row for it in the table of operators")
+            return f"{node.domain} is not ONNX's domain, and {UNWRITTEN}"
+        return REFUSED.get(node.operator, UNWRITTEN)
 
     def _evaluate(
         self, nodes: Sequence[OnnxNode], scope: GraphScope, attributes: Mapping[str, Any]

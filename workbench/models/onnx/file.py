@@ -16,15 +16,18 @@ from typing import Any
 
 from workbench.base.errors import DTypeError, ModelError, cut, kind_of
 from workbench.base.installation import install_command
-from workbench.models.onnx.data import MOST_LETTERS, NARROW, TensorReader
+from workbench.models.onnx.data import MOST_LETTERS, NARROW, MappedFile, TensorReader
 from workbench.models.onnx.values import Array, dtype_of
-from workbench.models.onnx.wire import has_more_fields
+from workbench.models.onnx.wire import excess_of
 
 INT32_MAX = (1 << 31) - 1
 
 MOST_FIELDS = 2_000_000
 """The maximal number of fields of a file, counted before it is parsed: 100,000 nodes that have no
 attributes are a million of them."""
+MOST_PACKED_BYTES = 1 << 28
+"""The maximal number of bytes of integers that are written at variable length, counted before they
+are parsed: one byte may be an integer, of eight bytes in memory."""
 MOST_NODES = 100_000
 """The maximal number of nodes of a file; those of large language models have some 10,000."""
 MOST_PARTS = 1_000_000
@@ -64,7 +67,8 @@ class OnnxNode:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Body:
-    """A graph: the model's, or one in an attribute, which sees the names around it."""
+    """A graph: the model's, or one in an attribute, which sees the names around it. `constants` are
+    its initializers, and the tensors of its nodes Constant."""
 
     nodes: tuple[OnnxNode, ...]
     inputs: tuple[str, ...]
@@ -98,6 +102,7 @@ class ModelFile:
     body: Body
     inputs: tuple[Declared, ...]
     functions: Mapping[tuple[str, str], Function]
+    mapped: tuple[MappedFile, ...]
 
 
 def read(source: Any) -> ModelFile:
@@ -115,8 +120,8 @@ def read(source: Any) -> ModelFile:
         source = _bytes_of(path)
     if isinstance(source, bytes):
         model = onnx.ModelProto()
-        if has_more_fields(source, model.DESCRIPTOR, MOST_FIELDS):
-            raise ModelError(f"cannot read {name}", f"it has more than {MOST_FIELDS:,} fields")
+        if excess := excess_of(source, model.DESCRIPTOR, MOST_FIELDS, MOST_PACKED_BYTES):
+            raise ModelError(f"cannot read {name}", f"it has {excess}")
         try:
             model.ParseFromString(source)
         except Exception as error:  # protobuf's classes of errors differ by its implementation
@@ -200,7 +205,8 @@ class _Reader(TensorReader):
         inputs = [
             self.declared(each) for each in model.graph.input if each.name not in body.constants
         ]
-        return ModelFile(self.name, model, body, tuple(inputs), functions)
+        mapped = tuple(self.mapped.values())
+        return ModelFile(self.name, model, body, tuple(inputs), functions, mapped)
 
     def opsets(self, protos: Sequence[Any]) -> dict[str, int]:
         """Return the versions of operators by their domains."""
@@ -274,6 +280,8 @@ class _Reader(TensorReader):
         nodes = self.nodes(proto.node, opsets, defined, depth, outer)
         outputs = tuple(each.name for each in proto.output)
         self.check_outputs(outputs, (defined, *outer))
+        constants |= {n.outputs[0]: n.attributes["value"] for n in nodes if _is_constant(n)}
+        nodes = tuple(node for node in nodes if not _is_constant(node))
         return Body(nodes, tuple(inputs), outputs, constants)
 
     def input_names(self, names: Sequence[str]) -> set[str]:
@@ -360,8 +368,10 @@ class _Reader(TensorReader):
             case kinds.STRING:
                 return proto.s.decode("utf-8", "replace")
             case kinds.FLOATS:
+                self.count_parts(proto.floats)
                 return tuple(proto.floats)
             case kinds.INTS:
+                self.count_parts(proto.ints)
                 return tuple(proto.ints)
             case kinds.STRINGS:
                 return tuple(each.decode("utf-8", "replace") for each in proto.strings)
@@ -389,6 +399,12 @@ def inner_bodies(node: OnnxNode) -> Iterator[Body]:
     for value in node.attributes.values():
         if isinstance(value, Body):
             yield value
+
+
+def _is_constant(node: OnnxNode) -> bool:
+    """Whether a node is a tensor by a name, as an initializer is."""
+    is_one = node.full_name == "Constant" and len(node.outputs) == 1 and not node.inputs
+    return is_one and [*node.attributes] == ["value"] and not node.references
 
 
 def _domain(domain: str) -> str:

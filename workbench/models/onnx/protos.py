@@ -33,6 +33,9 @@ def _fill_graph(graph: Any, body: Body) -> None:
     from_array = package().numpy_helper.from_array
     for name, array in body.constants.items():
         graph.initializer.append(from_array(array, name))
+    nodes = [each for each in graph.node if body.constants.keys().isdisjoint(each.output)]
+    del graph.node[:]
+    graph.node.extend(nodes)
     _fill_nodes(graph.node, body)
 
 

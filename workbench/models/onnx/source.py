@@ -44,8 +44,11 @@ class OnnxSource:
     def bound(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> BoundInputs:
         """Return arguments as the file declares its inputs, in that order.
 
-        Errors: ModelError for inputs that are missing, left over, or of another dtype or shape.
+        Errors: ModelError for inputs that are missing, left over, or of another dtype or shape, and
+        for weights whose file has changed.
         """
+        for file in self._file.mapped:
+            file.check(self.name)
         declared = self._file.inputs
         if len(arguments) > len(declared):
             raise self._unfit(f"there are {len(arguments)} inputs")

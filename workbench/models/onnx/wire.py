@@ -10,45 +10,58 @@ from typing import Any
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 """How the value of a field is written; others are the begin and the end of a group."""
+_INTEGER_TYPES = frozenset({3, 4, 5, 8, 13, 14, 17, 18})
+"""protobuf's numbers of the types that are written at variable length."""
+_INTEGERS = "integers"
+"""The kind of a field of these types: as bytes, it has many, packed."""
 
 
-def has_more_fields(data: bytes, descriptor: Any, most: int) -> bool:
-    """Whether a message has more than `most` fields, with those of the messages in it. What is not
-    well-formed is left to the parser, which refuses it."""
+def excess_of(data: bytes, descriptor: Any, most: int, most_packed: int) -> str:
+    """Return what a message has too much of, with the messages in it: more than `most` fields, or
+    than `most_packed` bytes of packed integers; "" if neither. What is not well-formed is left to
+    the parser, which refuses it."""
     messages: dict[str, dict[int, Any]] = {}
 
     def inner_of(kind: Any) -> dict[int, Any]:
-        """Return the kinds of the messages in a message, by the numbers of their fields."""
+        """Return the kinds of the messages in a message, and _INTEGERS, by the numbers of their
+        fields."""
         if kind.full_name not in messages:
-            fields = kind.fields_by_number.items()
-            messages[kind.full_name] = {n: f.message_type for n, f in fields if f.message_type}
+            messages[kind.full_name] = {
+                number: field.message_type or _INTEGERS
+                for number, field in kind.fields_by_number.items()
+                if field.message_type or field.type in _INTEGER_TYPES
+            }
         return messages[kind.full_name]
 
-    count, at, end, inner = 0, 0, len(data), inner_of(descriptor)
+    count, packed, at, end, inner = 0, 0, 0, len(data), inner_of(descriptor)
     outer: list[tuple[int, dict[int, Any]]] = []  # the ends and kinds of the messages around
     try:
         while True:
             while at >= end and outer:
                 end, inner = outer.pop()
             if at >= end:
-                return False
+                return ""
             count += 1
             if count > most:
-                return True
+                return f"more than {most:,} fields"
             tag, at = _varint(data, at)
             if tag & 7 == _VARINT:
                 _, at = _varint(data, at)
             elif tag & 7 == _BYTES:
                 length, at = _varint(data, at)
-                if length and tag >> 3 in inner:
+                kind = inner.get(tag >> 3)
+                if length and kind not in (None, _INTEGERS):
                     outer.append((end, inner))
-                    end, inner = min(at + length, end), inner_of(inner[tag >> 3])
-                else:
-                    at += length
+                    end, inner = min(at + length, end), inner_of(kind)
+                    continue
+                at += length
+                packed += length if kind is _INTEGERS else 0
+                if packed > most_packed:
+                    return f"more than {most_packed:,} bytes of packed integers"
             else:
                 at += {_FIXED64: 8, _FIXED32: 4}.get(tag & 7, 0)
     except IndexError:  # it ends within a number
-        return False
+        return ""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

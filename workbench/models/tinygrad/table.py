@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
+from workbench.models.model import UNWRITTEN
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -110,4 +112,4 @@ def refusal_of(node: Any) -> str:
     name = node.op.name
     if name in ROWS or name in OF_THE_GRAPH:
         return ""
-    return REFUSED.get(name, "there is no row for it in the table, which is of tinygrad 0.14")
+    return REFUSED.get(name, f"{UNWRITTEN}: workbench has those of tinygrad 0.14")

@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench.base.errors import ModelError, WorkbenchError
 from workbench.base.source import Attribution, NamedModule, attributed, frame_at
+from workbench.models.model import UNWRITTEN
 from workbench.models.torch.table import REFUSED, ROWS
 from workbench.models.torch.values import dtype_of
 
@@ -109,7 +110,7 @@ def refusal_of(node: Any) -> str:
         return STRIDES_OF_A_VIEW
     if name in ROWS:
         return ""
-    return REFUSED.get(name, "there is no row for it in the table of operators")
+    return REFUSED.get(name, UNWRITTEN)
 
 
 STRIDES_OF_A_VIEW = "it reads memory by strides, and its values are a view of other memory"

@@ -97,7 +97,7 @@ def ranked(rows: list[DecisionRow], decisions: Sequence[Decision]) -> list[Decis
 
 CHOICES = {
     "cost_of_masks": "fuse it, and test each read for the padding",
-    "cost_of_lost_tile": "fuse it, without a register tile",
+    "cost_of_lost_tile": "fuse it, and keep no tile of results in registers",
     "cost_to_recompute": "fuse it: compute it at each read",
     "cost_to_stage": "fuse it, and keep a row of it in the kernel",
     "cost_to_store": "store it, and read it back",
@@ -125,32 +125,33 @@ def cost_sentences(decision: Decision) -> str:
         masks = _operations(estimates["cost_of_masks"])
         return (
             f"Fused, {evaluations:,.0f} reads would be tested for the padding: {masks} more. "
-            f"Storing it and reading it back is like {_operations(storing)}."
+            f"Storing it and reading it back takes as long as {_operations(storing)}."
         )
     if "cost_of_lost_tile" in estimates:
         lost = _operations(estimates["cost_of_lost_tile"])
         return (
-            f"Fused, a product of matrices would lose its register tile: {lost} more. "
-            f"Storing it and reading it back is like {_operations(storing)}."
+            "Fused, a product of matrices would keep no tile of results in registers: "
+            f"{lost} more. "
+            f"Storing it and reading it back takes as long as {_operations(storing)}."
         )
     recompute_cost = estimates.get("cost_to_recompute", 0.0)  # 0: not known before a plan, too
     each = f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"
-    more = f": like {_operations(recompute_cost)} more, with its reads"
+    more = f": as long as {_operations(recompute_cost)} more, with its reads"
     more = more if recompute_cost > 0 else ""
     if decision.forced and 0 < recompute_cost < evaluations - elements:
-        more += f", as a register tile keeps each for {TILE_REUSE:.0f} uses"
+        more += f", as a tile of results in registers uses each {TILE_REUSE:.0f} times"
     often = _times_text(evaluations / elements)
     if decision.stored:
         return (
             f"Fused, {each} would be computed {often}{more}. "
-            f"Storing it and reading it back is like {_operations(storing)}."
+            f"Storing it and reading it back takes as long as {_operations(storing)}."
             f"{_ways_to_fuse(estimates)}"
         )
     if "cost_to_stage" in estimates:
         return (
-            f"Without that row, {each} would be computed {often}{more}. Keeping the row is "
-            f"like {_operations(estimates['cost_to_stage'])}, "
-            f"storing all of it like {_operations(storing)}."
+            f"Without that row, {each} would be computed {often}{more}. Keeping the row takes "
+            f"as long as {_operations(estimates['cost_to_stage'])}, "
+            f"storing all of it as long as {_operations(storing)}."
         )
     if evaluations <= elements:  # the reason says that it costs nothing
         what, them = (
@@ -159,24 +160,24 @@ def cost_sentences(decision: Decision) -> str:
             else ("its one element", "it")
         )
         cost = _operations(storing)
-        return f"Storing {what} and reading {them} back would be like {cost}."
+        return f"Storing {what} and reading {them} back would take as long as {cost}."
     return (
         f"Fused, {each} is computed {often}{more}. "
-        f"Storing it and reading it back would be like {_operations(storing)}."
+        f"Storing it and reading it back would take as long as {_operations(storing)}."
     )
 
 
 def _ways_to_fuse(estimates: Mapping[str, float]) -> str:
     """Return sentences on a stored value: what a row of it costs, and whether it would be fused."""
     storing, row = estimates["cost_to_store"], estimates.get("cost_to_stage")
-    keeping = "" if row is None else f" Keeping a row of it is like {_operations(row)}."
+    keeping = "" if row is None else f" Keeping a row of it takes as long as {_operations(row)}."
     costs = [estimates.get("cost_to_recompute"), row]
     is_cheap = any(cost is not None and cost < storing for cost in costs)
     return keeping + (" By cost alone it would be fused." if is_cheap else "")
 
 
 def _operations(cost: float) -> str:
-    """Return a cost of the scheduler, in which reads count, too, as that of so many operations."""
+    """Return a cost of the scheduler, in which reads count, as the time of so many operations."""
     count = round(cost)
     return f"{count_text(count)} {'operation' if count == 1 else 'operations'}"
 
