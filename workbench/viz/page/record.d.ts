@@ -668,16 +668,16 @@ export type PlanRead = [source: number, reader: number, node: number, bytes: num
 /**
  * A run of a kernel with the default opts and warm caches. `like` is the first kernel that
  * is equal; a kernel without times of its own has those of that one. `spread` is a share of
- * the median. `busy`: other programs had the cores in every sample, so nothing was measured.
- * `is_certain`: nothing speaks against the measured time. Units: seconds, null where the
- * time is not known.
+ * the median. `busy_s` is the time of a run in which other programs had the cores in every
+ * sample, which is no measured time. `is_certain`: nothing speaks against the measured time.
+ * Units: seconds, null where the time is not known.
  */
 export interface PlanRun {
   like: number;
   predicted_s: number | null;
   measured_s: number | null;
   spread: number | null;
-  busy?: boolean;
+  busy_s?: number | null;
   is_certain?: boolean;
 }
 

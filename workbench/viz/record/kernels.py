@@ -68,7 +68,7 @@ class KernelRuns:
         that it has stays: shares of all kernels' time are of undisturbed times alone."""
         if had is not None:
             if self._record.plan.runs[number].measured_s is None:
-                self._changes.put(("plan", "runs", number, "busy"), True)
+                self._changes.put(("plan", "runs", number, "busy_s"), median_s)
             return
         for place in {number, self._record.plan.runs[number].like}:
             earlier = self._times.get((self._record.device, place))
@@ -80,7 +80,7 @@ class KernelRuns:
         run = "plan", "runs", number
         self._changes.put((*run, "measured_s"), median_s)
         self._changes.put((*run, "spread"), spread)
-        self._changes.put((*run, "busy"), False)
+        self._changes.put((*run, "busy_s"), None)
         self._changes.put((*run, "is_certain"), is_certain)
 
     def show_timing(self, variant: int) -> None:

@@ -160,15 +160,15 @@ class PlanRead(Struct, array_like=True, forbid_unknown_fields=True):
 class PlanRun(Struct, forbid_unknown_fields=True):
     """A run of a kernel with the default opts and warm caches. `like` is the first kernel that is
     equal; a kernel without times of its own has those of that one. `spread` is a share of the
-    median. `busy`: other programs had the cores in every sample, so nothing was measured.
-    `is_certain`: nothing speaks against the measured time. Units: seconds, null where the time is
-    not known."""
+    median. `busy_s` is the time of a run in which other programs had the cores in every sample,
+    which is no measured time. `is_certain`: nothing speaks against the measured time. Units:
+    seconds, null where the time is not known."""
 
     like: int
     predicted_s: float | None
     measured_s: float | None
     spread: float | None
-    busy: bool = False
+    busy_s: float | None = None
     is_certain: bool = True
 
 

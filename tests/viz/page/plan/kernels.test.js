@@ -105,26 +105,22 @@ Deno.test("what is predicted is marked so in each time, sum and share", () => {
   assert.deepEqual([timeWords(work), timeWords(work.slice(1))], ["predicted", "predicted"]);
 });
 
-Deno.test("a disturbed timing without a time leaves the predicted one, and says so", () => {
+Deno.test("a disturbed run is shown as such, in place of what is predicted", () => {
   const rows = [["norm", 0, null, 3e-6, 8], ["norm", 0, null, null, 8], ["sum", 2, 1e-6, 2e-6, 8]];
   const record = recordOf([...rows, ["rest", 3, null, null, 8]]);
-  for (const k of [0, 3]) record.plan.runs[k].busy = true;
+  for (const k of [0, 3]) record.plan.runs[k].busy_s = 4e-6;
   const work = kernelWork(record);
-  assert.deepEqual(work.map(workTime), ["~3.00 µs", "~3.00 µs", "1.00 µs", ""]);
-  assert.deepEqual(work.map(({ mark }) => mark), ["predicted", "predicted", "", "predicted"]);
-  const gave = "timing was disturbed and gave no time";
-  const words = [`predicted, ${gave}`, `predicted, ${gave}`, "", gave];
-  assert.deepEqual(work.map((row) => timeWords([row])), words);
-  assert.equal(timeWords(work), `predicted for 2 of 4, ${gave} for 3 of 4`);
+  assert.deepEqual(work.map(workTime), ["4.00 µs", "4.00 µs", "1.00 µs", "4.00 µs"]);
+  assert.deepEqual(work.map(({ mark }) => mark), ["busy", "busy", "", "busy"]);
+  assert.equal(timeWords(work), "on a busy machine for 3 of 4");
   assert.equal(timedCount(work), "1 of 4 timed, 3 disturbed");
 });
 
 Deno.test("a time of plain that was disturbed is none of other default opts", () => {
   const record = recordOf([["norm", 0, null, 3e-6, 8], ["sum", 1, null, 5e-6, 8]]);
   record.variants[0] = variant(0, "plain", { median_s: 1e-2, had: 0.1 });
-  record.plan.runs[0].busy = true;
   const [own] = kernelWork(record);
-  assert.deepEqual([own.name, workTime(own), own.isDisturbed], ["auto", "~3.00 µs", true]);
+  assert.deepEqual([own.name, workTime(own), own.mark], ["auto", "~3.00 µs", "predicted"]);
   assert.deepEqual(placesOf(record, "time", ""), [[1], [0]]);
 });
 
@@ -271,4 +267,33 @@ Deno.test("the path of a module finds its kernels alone", () => {
 Deno.test("equal kernels are found from each of them", () => {
   const { plan } = recordOf();
   assert.deepEqual([0, 1, 2, 3].map((k) => equalKernels(plan, k)), [[0], [1, 2], [1, 2], [3]]);
+});
+
+Deno.test("modules are folds within each other, in the model's order", () => {
+  const paths = [
+    "net.stem",
+    "net.h[0].up",
+    "net.h[0].down",
+    "net.h[0]",
+    "net.h[1].up",
+    "",
+    "net.z",
+    "net.z",
+  ];
+  const record = recordOf(paths.map(() => ROWS[0]));
+  record.kernels.forEach((kernel, k) => kernel.module = paths[k]);
+  const shown = (groups) =>
+    groups.map(({ name, places, inside }) => [name || places[0], shown(inside)]);
+  const alone = (...places) => places.map((k) => [k, []]);
+  assert.deepEqual(shown(kernelGroups(record, "module", "")), [
+    ["net", [
+      ...alone(0),
+      ["net.h", [["net.h[0]", alone(1, 2, 3)], ...alone(4)]],
+      ["net.z", alone(6, 7)],
+    ]],
+    ...alone(5),
+  ]);
+  record.kernels[5].module = "net.a";
+  assert.deepEqual(placesOf(record, "module", ""), [[0], [1, 2, 3, 4], [5], [6, 7]]);
+  assert.deepEqual(placesOf(record, "module", "mean"), paths.map((_, k) => [k]));
 });

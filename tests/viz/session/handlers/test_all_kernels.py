@@ -94,10 +94,10 @@ def test_a_disturbed_time_is_none_of_the_kernels(
         patch.setattr(measurement, "ask", answer)
         runs = handle(session, "kernels")
         firsts = [place for place, run in enumerate(runs) if run["like"] == place]
-        assert all(runs[k]["busy"] and runs[k]["measured_s"] is None for k in firsts)
+        assert all(runs[k]["busy_s"] and runs[k]["measured_s"] is None for k in firsts)
         assert len(list(all_kernels.measured(session))) == 0 and len(asked) == 1
     runs = handle(session, "kernels")
-    assert all(runs[k]["measured_s"] and not runs[k]["busy"] for k in firsts)
+    assert all(runs[k]["measured_s"] and not runs[k]["busy_s"] for k in firsts)
 
 
 def test_a_time_beside_other_work_is_marked_as_uncertain(

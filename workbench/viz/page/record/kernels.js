@@ -10,12 +10,11 @@ import { isOfOtherDevice } from "./variants.js";
  * @typedef {"" | "busy" | "predicted" | "earlier" | "uncertain"} TimeMark */
 
 /** The cost of a kernel with the default opts: the seconds that are shown, null if no time is known,
- * and what they are; whether they are predicted though the kernel was timed, since every run was
- * disturbed; the variant (`name`) that they are of; their share of the times of all, and whether one
- * of these is disturbed or predicted; bytes, operations, and its share of the peak, null if it is
- * not known.
+ * and what they are; the variant (`name`) that they are of; their share of the times of all, and
+ * whether one of these is disturbed or predicted; bytes, operations, and its share of the peak, null
+ * if it is not known.
  * @typedef {{
- *   seconds: number | null, mark: TimeMark, isDisturbed: boolean, name: string,
+ *   seconds: number | null, mark: TimeMark, name: string,
  *   share: number | null, isRough: boolean, bytes: number, operations: number, peak: number | null
  * }} Work */
 
@@ -30,9 +29,8 @@ export function kernelWork(record) {
     const hasOwn = variants[k] || runs[k].measured_s !== null;
     const variant = variants[hasOwn ? k : like];
     const time = shownTime(variant?.timing, runs[hasOwn ? k : like], runs[like].predicted_s);
-    const isDisturbed = time.mark === "predicted" && Boolean(runs[k].busy || runs[like].busy);
     const peak = (variant ?? variants[like])?.timing?.share?.fraction ?? null;
-    return { ...time, isDisturbed, name: variant?.name ?? AUTO, bytes, operations: flops, peak };
+    return { ...time, name: variant?.name ?? AUTO, bytes, operations: flops, peak };
   });
   const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? NaN), 0); // NaN: one is unknown
   const isRough = rows.some(({ mark }) => mark === "busy" || mark === "predicted");
@@ -43,14 +41,16 @@ export function kernelWork(record) {
   }));
 }
 
-/** The time of a kernel, and what it is: its newest timing, its measured run, or what is predicted.
+/** The time of a kernel, and what it is: its newest timing, its measured run, one that was disturbed,
+ * or what is predicted.
  * No mark stands without the figure that it is of.
  * @param {TimingRow | null | undefined} timing
  * @param {PlanRun} run
  * @param {number | null} predicted_s
  * @returns {{seconds: number | null, mark: TimeMark}} */
-function shownTime(timing, { measured_s, is_certain = true }, predicted_s) {
+function shownTime(timing, { measured_s, busy_s = null, is_certain = true }, predicted_s) {
   if (timing) return { seconds: timing.median_s, mark: timingMark(timing) };
+  if (measured_s === null && busy_s !== null) return { seconds: busy_s, mark: "busy" };
   if (measured_s === null) return { seconds: predicted_s, mark: "predicted" };
   return { seconds: measured_s, mark: is_certain ? "" : "uncertain" };
 }
@@ -113,7 +113,6 @@ export function togetherWork(rows) {
   return {
     seconds: rows.length ? sum((row) => row.seconds) : null,
     mark: MARKS.find(has) ?? "",
-    isDisturbed: rows.some((row) => row.isDisturbed),
     name: rows.length && isOne ? rows[0].name : AUTO,
     share: rows.length ? sum((row) => row.share) : null,
     isRough: rows.some((row) => row.isRough),
@@ -159,7 +158,6 @@ export function timeWords(rows) {
   /** @type {[string, (row: Work) => boolean][]} */
   const kinds = [
     ["predicted", ({ mark, seconds }) => mark === "predicted" && seconds !== null],
-    ["timing was disturbed and gave no time", ({ isDisturbed }) => isDisturbed],
     ["on a busy machine", ({ mark }) => mark === "busy"],
     ["measured earlier", ({ mark }) => mark === "earlier"],
     ["not certain", ({ mark }) => mark === "uncertain"],
@@ -181,7 +179,7 @@ export const workShare = ({ share, isRough }) =>
  * @param {Work[]} work of all kernels */
 export function timedCount(work) {
   const count = work.filter(({ mark }) => mark === "" || mark === "uncertain").length;
-  const disturbed = work.filter(({ mark, isDisturbed }) => mark === "busy" || isDisturbed).length;
+  const disturbed = work.filter(({ mark }) => mark === "busy").length;
   if (!(count || disturbed) || count === work.length) return "";
   return `${count} of ${work.length} timed${disturbed ? `, ${disturbed} disturbed` : ""}`;
 }
@@ -213,18 +211,29 @@ export function weightKernels({ kernels }) {
 
 export const WEIGHTS = "weights"; // their phase
 
-/** The kernels of a row of the list: one, equal ones, or the folded ones.
- * @typedef {{places: number[], isWeights: boolean}} KernelGroup */
+/** The kernels of a row of the list: one, equal ones, or those of a fold, which has a name (else "").
+ * `inside` are the rows that it unfolds to.
+ * @typedef {{
+ *   places: number[], name: string, isWeights: boolean, inside: KernelGroup[]
+ * }} KernelGroup */
 
-/** The orders of kernels: their index in the plan, the path of their module, or a number, the
- * greatest first.
+/** The orders of kernels: their index in the plan, their module, as the model has them, or a number,
+ * the greatest first.
  * @typedef {"place" | "time" | "bytes" | "module"} KernelOrder */
 
-const paths = new Intl.Collator("en", { numeric: true }); // far quicker than localeCompare
+/** A row of one kernel.
+ * @param {number} place
+ * @returns {KernelGroup} */
+const alone = (place) => ({ places: [place], name: "", isWeights: false, inside: [] });
 
-/** Numbers in paths are compared as numbers; kernels of no module stand last.
- * @type {(a: KernelRow, b: KernelRow) => number} */
-const byModule = ({ module: a }, { module: b }) => Number(!a) - Number(!b) || paths.compare(a, b);
+/** A row of several kernels.
+ * @param {number[]} places
+ * @param {Partial<KernelGroup>} [more]
+ * @returns {KernelGroup} */
+const together = (places, more = {}) => ({
+  ...{ places, name: "", isWeights: false, inside: places.length > 1 ? places.map(alone) : [] },
+  ...more,
+});
 
 /** The kernels that a query finds, in an order. Without a query, those that draw weights are the
  * last group in every order.
@@ -243,23 +252,26 @@ export function kernelGroups(record, order, query) {
   const places = order === "place" ? found : found.sort((a, b) => a - b);
   const weights = query.trim() ? [] : weightKernels(record);
   const others = places.filter((k) => !weights.includes(k));
-  const groups = sortedGroups(record, order, others).map((group) => ({
-    places: group,
-    isWeights: false,
-  }));
-  if (!weights.length) return groups;
-  return [...groups, { places: sortedGroups(record, order, weights).flat(), isWeights: true }];
+  const groups = sortedGroups(record, order, others);
+  const rows = order === "module" && query.trim() ? kernelsOf(groups).map(alone) : groups;
+  if (!weights.length) return rows;
+  const own = kernelsOf(sortedGroups(record, order, weights));
+  return [...rows, together(own, { name: "weights, computed before", isWeights: true })];
 }
 
-/** Kernels in an order: each alone, but ordered by a number, equal ones together, by their total.
+/** @param {KernelGroup[]} groups */
+const kernelsOf = (groups) => groups.flatMap(({ places }) => places);
+
+/** Kernels in an order: each alone, but ordered by module, those of one together, and ordered by a
+ * number, equal ones together, by their total.
  * @param {PageRecord} record
  * @param {KernelOrder} order
  * @param {number[]} places
- * @returns {number[][]} */
+ * @returns {KernelGroup[]} */
 function sortedGroups(record, order, places) {
   const { kernels, plan: { runs } } = record;
-  if (order === "module") places.sort((a, b) => byModule(kernels[a], kernels[b]) || a - b);
-  if (order === "module" || order === "place") return places.map((k) => [k]);
+  if (order === "module") return moduleGroups(kernels, places);
+  if (order === "place") return places.map(alone);
   const work = kernelWork(record);
   /** @type {Map<number, number[]>} */
   const groups = new Map();
@@ -271,8 +283,43 @@ function sortedGroups(record, order, places) {
     const { bytes, seconds } = togetherWork(group.map((k) => work[k]));
     return order === "bytes" ? bytes : seconds ?? -1;
   };
-  return [...groups.values()].sort((a, b) => figure(b) - figure(a) || a[0] - b[0]);
+  const sorted = [...groups.values()].sort((a, b) => figure(b) - figure(a) || a[0] - b[0]);
+  return sorted.map((group) => together(group));
 }
+
+/** The modules of kernels as folds within each other, in the order in which they run; kernels of no
+ * module are last.
+ * @param {KernelRow[]} kernels
+ * @param {number[]} places
+ * @returns {KernelGroup[]} */
+function moduleGroups(kernels, places) {
+  const pathsOf = new Map(places.map((k) => [k, outerPaths(kernels[k].module)]));
+  /** @type {(own: number[], depth: number) => KernelGroup[]} */
+  const groupsOf = (own, depth) => {
+    const pathOf = (/** @type {number} */ k) => pathsOf.get(k)?.[depth] ?? `kernel ${k}`;
+    const groups = [...grouped(own, pathOf)];
+    if (groups.length === 1 && own.length > 1) return groupsOf(own, depth + 1);
+    return groups.map((group) => {
+      if (group.length === 1) return alone(group[0]);
+      const inside = groupsOf(group, depth + 1);
+      return together(group, { name: sharedPath(group.map((k) => pathsOf.get(k) ?? [])), inside });
+    });
+  };
+  const isOfNone = (/** @type {number} */ k) => Number(!kernels[k].module);
+  return groupsOf(places.toSorted((a, b) => isOfNone(a) - isOfNone(b) || a - b), 0);
+}
+
+/** The paths of the modules around a module, from outside, with its own: "h", "h.0", "h.0.mlp".
+ * @param {string} path */
+const outerPaths = (path) =>
+  [...path.matchAll(/[^./[\]]+\]?/g)].map(({ 0: part, index }) =>
+    path.slice(0, index + part.length)
+  );
+
+/** The innermost of the paths that all have.
+ * @param {string[][]} all */
+const sharedPath = (all) =>
+  all[0].findLast((path, depth) => all.every((other) => other[depth] === path)) ?? "";
 
 /** What tells each kernel from others with the same title: the sizes of its loops, which its name has,
  * and if those are the same, too, the modules that not all of them belong to; "" if no other kernel

@@ -53,7 +53,7 @@ def measured(
     Errors: WorkbenchError if no kernel of a group runs.
     """
     runs = session.record.plan.runs
-    places = [number for number in untimed(session, flops) if again or not runs[number].busy]
+    places = [number for number in untimed(session, flops) if again or not runs[number].busy_s]
     for begin in range(0, len(places), AT_ONCE):
         with session.jobs.use_worker(session.device) as worker:
             _time(session, worker, places[begin : begin + AT_ONCE])

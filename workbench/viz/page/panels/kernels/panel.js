@@ -40,7 +40,7 @@ const ORDERS = [
   ["place", "in the order in which they run"],
   ["time", "the greatest share of the time of all first; equal kernels together"],
   ["bytes", "those that read and write most first; equal kernels together"],
-  ["module", "those of one module together, in the order of their paths"],
+  ["module", "those of one module together, with their sum, as the model has them"],
 ];
 
 /** @satisfies {PanelRow} */
@@ -48,8 +48,8 @@ export const panel = { place: "pane", order: 20, title: "Kernels", make: kernels
 
 /** The order of the list, its search, the keys of unfolded groups, and its rows.
  * @typedef {{order: KernelOrder, query: string, unfolded: Set<string>, rows: Row[]}} KernelsState
- * A row: a kernel, or a group of several.
- * @typedef {KernelGroup & {isOpen: boolean, isInside: boolean}} Row
+ * A row: a kernel, or a group of several, within so many others.
+ * @typedef {KernelGroup & {isOpen: boolean, depth: number}} Row
  * @param {App} app */
 function kernelsPane(app) {
   const head = h("div", {});
@@ -112,8 +112,10 @@ function unfoldSelected({ record, view }, { unfolded }) {
 }
 
 /** @param {KernelGroup} group */
-const rowKey = ({ places, isWeights }) =>
-  isWeights ? WEIGHTS : `${places.length > 1 ? "equal" : "kernel"}-${places[0]}`;
+const rowKey = ({ places, name, isWeights }) => {
+  if (isWeights) return WEIGHTS;
+  return name ? `module-${name}` : `${places.length > 1 ? "equal" : "kernel"}-${places[0]}`;
+};
 
 /** Whether a row represents a kernel: an unfolded group leaves that to its rows.
  * @type {(row: Row, kernel: number) => boolean} */
@@ -225,12 +227,14 @@ function kernelList(app, state, before, changed) {
     distinctions: distinctions(record),
     sharedLines: sharedLines(record.kernels),
   };
-  const rows = kernelGroups(record, state.order, state.query).flatMap((group) => {
-    const isOpen = group.places.length > 1 && state.unfolded.has(rowKey(group));
-    const own = { isWeights: false, isOpen: false, isInside: true };
-    const inside = isOpen ? group.places.map((k) => ({ ...own, places: [k] })) : [];
-    return [{ ...group, isOpen, isInside: false }, ...inside];
-  });
+  /** @type {(group: KernelGroup, depth: number) => Row[]} */
+  const rowsOf = (group, depth) => {
+    const isOpen = group.inside.length > 0 && state.unfolded.has(rowKey(group));
+    const inside = isOpen ? group.inside.flatMap((each) => rowsOf(each, depth + 1)) : [];
+    return [{ ...group, isOpen, depth }, ...inside];
+  };
+  const groups = kernelGroups(record, state.order, state.query);
+  const rows = groups.flatMap((group) => rowsOf(group, 0));
   state.rows = rows;
   const toggle = (/** @type {Row} */ row) => {
     const key = rowKey(row);
@@ -260,7 +264,7 @@ function kernelList(app, state, before, changed) {
  * @param {AllKernels} all
  * @param {(row: Row) => void} toggle */
 function kernelRow(app, row, all, toggle) {
-  const { places, isWeights, isOpen, isInside } = row;
+  const { places, name, isWeights, isOpen, depth } = row;
   const [i] = places;
   const isGroup = places.length > 1;
   const kernel = app.record.kernels[i];
@@ -269,25 +273,26 @@ function kernelRow(app, row, all, toggle) {
   const work = togetherWork(each);
   const isOnePhase = own.every(({ phases }) => phases.join() === kernel.phases.join());
   const phases = isOnePhase ? phasesOf(app.record, [i]) : [];
-  const lines = [...new Set((isWeights ? own : [kernel]).flatMap(linesOf))];
+  const lines = [...new Set((name ? own : [kernel]).flatMap(linesOf))];
   // a line that many kernels share does not identify them: their own lines stand inside it
   const isShared = kernel.modules.length > 0 && all.sharedLines.has(kernel.line);
   const at = (isShared ? kernel.inner.at(-1) : null) ?? kernel.line;
-  const line = isWeights ? null : rowAt(app.record.lines, at);
-  const module = isWeights ? "" : sharedModule(own);
+  const line = name ? null : rowAt(app.record.lines, at);
+  const module = name ? "" : sharedModule(own);
   const title = [withoutPhases(kernel.title, phases), all.distinctions[i]].filter(Boolean);
   return linked(
     h(
       "div",
       {
-        class: `wb-row wb-kernel ${isInside ? "wb-kernel-inside" : ""} ${
+        class: `wb-row wb-kernel ${depth ? "wb-kernel-inside" : ""} ${
           isWeights ? "wb-kernel-weights" : ""
         }`,
+        style: depth ? `--depth:${depth}` : "",
         role: "option",
         "aria-selected": String(has(row, app.view.kernel)),
         "data-item": "",
         "data-key": rowKey(row),
-        title: isWeights ? aboutWeights(app, row, each) : aboutKernel(app, row, each, module),
+        title: name ? aboutFold(app, row, each) : aboutKernel(app, row, each, module),
         onclick: isGroup ? () => toggle(row) : () => app.select({ kernel: i }),
       },
       h(
@@ -298,7 +303,7 @@ function kernelRow(app, row, all, toggle) {
           : kernelNumber(app, i),
         phaseMark(phases, kernelColour(app.record, i)),
         checkMark(app, places),
-        recordText(isWeights ? "weights, computed before" : title.join(" "), "wb-clip"),
+        recordText(name || title.join(" "), "wb-clip"),
       ),
       module &&
         recordText(isGroup ? module : `${module} ${kernel.fused}`, "wb-kernel-module wb-clip"),
@@ -337,7 +342,7 @@ const DOUBTS = { busy: BUSY, uncertain: "?" };
 const MOST_NAME = 16; // characters of the name of a variant
 
 /** @param {Row} row */
-const countOf = ({ places, isWeights }) => `${places.length} ${isWeights ? "kernels" : "×"}`;
+const countOf = ({ places, name }) => `${places.length} ${name ? "kernels" : "×"}`;
 
 /** @param {KernelRow} kernel */
 const linesOf = ({ line, inner }) => line === null ? [] : [line, ...inner];
@@ -353,13 +358,14 @@ const timeInWords = (work) => {
 const clickInWords = ({ places, isOpen }) =>
   `${places.map((k) => k + 1).join(", ")}: click to ${isOpen ? "fold" : "unfold"}`;
 
-/** The hover text of kernels that draw weights.
+/** The hover text of a fold: kernels that draw weights, or those of a module.
  * @param {App} app
  * @param {Row} row
  * @param {Work[]} work of each kernel */
-function aboutWeights(app, row, work) {
+function aboutFold(app, row, work) {
   const time = timeInWords(work);
-  return [app.record.plan.hint, time && `${time}, together`, clickInWords(row)]
+  const about = row.isWeights ? app.record.plan.hint : row.name;
+  return [about, time && `${time}, together`, clickInWords(row)]
     .filter(Boolean).join("\n").slice(0, 1000);
 }
 
