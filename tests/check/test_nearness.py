@@ -81,19 +81,15 @@ def last(answer: Array) -> None:
     answer[place] = far(answer[place : place + 1])[0]
 
 
-CHANGES = [(name, change) for name in EXPRESSIONS for change in (one_in_64, last)]
-CHANGES.remove(("comparison", last))  # the other of two values is one that a rounding can give
-
-
 @by_rows("dtype", DTYPES)
-@by_rows(("name", "change"), CHANGES)
-def test_no_wrong_element_is_an_exception(
-    name: str, dtype: str, change: Callable[[Array], None]
-) -> None:
+@by_rows("name", EXPRESSIONS)
+def test_no_wrong_element_is_an_exception(name: str, dtype: str) -> None:
     kernel = last_kernel(name, dtype)
     assert kernel.check("LLVM") and kernel.optimized().check("LLVM")
-    result = verdict_on(kernel, change)
-    assert not result and result.is_told, result
+    # the other of two values is one that a rounding can give
+    for change in (one_in_64,) if name == "comparison" else (one_in_64, last):
+        result = verdict_on(kernel, change)
+        assert not result and result.is_told, (change, result)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])

@@ -34,6 +34,6 @@ def test_programs_agree_with_numpy(device: str, part: int) -> None:
 @pytest.mark.parametrize("device", device_params("LLVM", "C", "PYTHON", "OPENCL"))
 def test_memory_with_several_names_agrees_with_numpy(device: str) -> None:
     """Copies, views, bits, writes, moves and shared memory: no value is wrong, none unreadable."""
-    for seed in range(count(2_000 if device in ("LLVM", "PYTHON") else 300, 50)):
+    for seed in range(count(2_000 if device in ("LLVM", "PYTHON") else 300, 100)):
         wrong = run(seed, device, kind=MemoryProgram)
         assert not wrong, wrong

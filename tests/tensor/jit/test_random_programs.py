@@ -27,7 +27,7 @@ def test_names_that_are_bound_anew(device: str, programs: int) -> None:
         pytest.skip(f"needs {device}")
     seeds = [seed for seed, name in FOUND if name == device]
     outcomes = []
-    for seed in (*seeds, *range(100_000, 100_000 + count(programs, 40))):
+    for seed in (*seeds, *range(100_000, 100_000 + count(programs, 80))):
         text = program(Random(seed))
         outcomes.append(result := outcome(text, device))
         assert result in ("right", "refused"), f"seed {seed}\n{text}\n{result}"
@@ -37,7 +37,7 @@ def test_names_that_are_bound_anew(device: str, programs: int) -> None:
 @pytest.mark.parametrize(("device", "programs"), [("LLVM", 800), ("PYTHON", 200)])
 def test_names_that_a_function_binds_to_views(device: str, programs: int) -> None:
     outcomes = []
-    for seed in range(count(programs, 40)):
+    for seed in range(count(programs, 80)):
         text = program_of_views(Random(seed))
         outcomes.append(result := outcome(text, device))
         assert result in ("right", "refused"), f"seed {seed}\n{text}\n{result}"

@@ -138,14 +138,14 @@ def test_a_ufunc_is_numpys(name: str) -> None:
     if not hasattr(np, name):
         pytest.skip("this numpy has no such ufunc, or calls it by a function")
     rng = np.random.default_rng(list(name.encode()))
-    outcomes = [check(name, rng, ufunc_operands(name, rng), {}) for _ in range(count(300, 15))]
+    outcomes = [check(name, rng, ufunc_operands(name, rng), {}) for _ in range(count(300, 40))]
     assert "equal" in outcomes
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_a_function_is_numpys(name: str) -> None:
     rng = np.random.default_rng(list(name.encode()))
-    outcomes = [check(name, rng, *CASES[name](rng)) for _ in range(count(200, 10))]
+    outcomes = [check(name, rng, *CASES[name](rng)) for _ in range(count(200, 40))]
     assert "equal" in outcomes, outcomes
 
 
