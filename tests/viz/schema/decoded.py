@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -65,7 +66,12 @@ def _part(kind: Any, step: str | int) -> Any:
         if isinstance(step, int) is (origin is list):
             return parts[-1]
         raise ValueError(f"{kind} has no {step}")
-    for field in fields(kind) if hasattr(kind, "__struct_fields__") else ():
-        if field.encode_name == step:
-            return field.type
+    if hasattr(kind, "__struct_fields__") and step in (types := _types(kind)):
+        return types[step]
     raise ValueError(f"{kind} has no {step}")
+
+
+@cache
+def _types(kind: Any) -> dict[Any, Any]:
+    """Return the types of a struct's fields: to ask msgspec evaluates all of its annotations."""
+    return {field.encode_name: field.type for field in fields(kind)}
