@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "workbench"
@@ -93,6 +94,7 @@ def _room(package: Path, folder: Path) -> str:
     return "\n".join([*lines, *(f"  {path.name:{width}}  {sentence(path)}" for path in files)])
 
 
+@cache
 def sentence(path: Path) -> str:
     """Return the first sentence of a module's docstring, or of a script's first comment."""
     if not path.exists():

@@ -1,6 +1,7 @@
 """No scene of a page before a real session has a serious finding of axe-core, or a short text that
 nothing explains: the panes that are filled by what Python answers, and what stands over all panes. In a
-short run each is visited wide and dark, and narrow and light; in a long run both in both themes."""
+short run axe-core looks at every other one wide and dark, and at those between narrow and light; in a
+long run at each in both, in both themes."""
 
 from __future__ import annotations
 
@@ -144,11 +145,13 @@ def test_no_pane_has_a_finding(
     findings: dict[str, Any] = {}
     with LivePage(browser, tmp_path, session, width=width) as live:
         live.answer()
-        for name, acts in SCENES.items():
+        for number, (name, acts) in enumerate(SCENES.items()):
             for act in acts:
                 act(live)
             drawn(live.page)
-            findings[name] = barriers(live.page, THEMES if LONG else [theme])
+            findings[name] = {}
+            if LONG or (number + (theme == "dark")) % 2:
+                findings[name] = barriers(live.page, THEMES if LONG else [theme])
             if words := unexplained(live.page):
                 findings[name]["words"] = words
     assert {name: texts for name, texts in findings.items() if texts} == {}
