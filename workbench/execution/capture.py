@@ -107,6 +107,11 @@ def noting_others() -> Generator[set[UOp], None, None]:
         _enclosing.reset(token)
 
 
+def is_watched() -> bool:
+    """Whether a `noting_others` block is open in some thread."""
+    return bool(_watches)
+
+
 def note_to_others(nodes: Iterable[UOp]) -> None:
     """Add `nodes`, which this thread has computed or written, to the sets of other threads."""
     if _watches:

@@ -202,7 +202,7 @@ class Replay:
         self._constants: dict[UOp, None] = {}
         first_launches = [self._launch(item) for item in prelude]
         self._prelude = _Launches(first_launches)
-        self._versions: list[UOp] | None = None
+        self._versions: list[object] | None = None
         first = set(map(id, prelude))
         others = [item for item in items if id(item) not in first]
         launches = [self._launch(item) for item in others]
@@ -234,7 +234,7 @@ class Replay:
     def __call__(
         self,
         memory: Sequence[Buffer],
-        versions: Sequence[UOp] | None,
+        versions: Sequence[object] | None,
         publish: Callable[[list[Buffer]], R],
         abandon: Callable[[BaseException, set[int], set[int]], None],
     ) -> R:
@@ -412,7 +412,7 @@ class Replay:
 
     def _piece(self, node: UOp) -> tuple[int, int] | None:
         root, start = self._root(node)
-        return None if root is node else (start, node.size)
+        return None if start == 0 and root.size == node.size else (start, node.size)
 
     def _result(
         self, node: UOp, places: dict[UOp, int]

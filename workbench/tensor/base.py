@@ -70,7 +70,11 @@ def tensors_alive() -> list[Base]:
 
 def tensors_in_graphs() -> list[Base]:
     """Return all living tensors that have a node."""
-    return [tensor for tensor in tensors_alive() if tensor._replayed is None]
+    return [
+        t
+        for t in tensors_alive()
+        if t._replayed is None and (t._memory is None or t._memory.has_node)
+    ]
 
 
 def nodes_alive(excluded: Container[VersionedMemory | None] = ()) -> list[UOp]:

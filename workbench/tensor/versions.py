@@ -13,21 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
 from workbench.backends.memory import Buffer
 from workbench.base.dtypes import dtypes
-from workbench.base.interrupts import scope
-from workbench.execution.buffers import name_of_shared
+from workbench.base.interrupts import Uninterrupted, free_rlock, scope
+from workbench.execution.buffers import buffer_on, name_of_shared
 from workbench.execution.capture import note_to_others
 from workbench.ir.gradient.occurrences import duplicate, flows_on, former_of, renamed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Shape
 from workbench.pickles import pickled
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, own_node, plain_value
-from workbench.tensor.autograd.origins import rename_origins
+from workbench.tensor.autograd.origins import Origin, note_results, rename_origins
 from workbench.tensor.operands.arguments import shape_error
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.literal import bits_as, source_of_bits
@@ -62,6 +63,20 @@ class _Replacements:
 replacements = _Replacements()
 
 
+class ReplayedVersion:
+    """A version that a replay has computed, compared by identity: its memory, which no other tensor
+    sees, the shape, and what it was computed from."""
+
+    __slots__ = ("memory", "origins", "shape")
+
+    def __init__(self, memory: Buffer, shape: Shape, origins: tuple[Origin, ...]):
+        self.memory, self.shape, self.origins = memory, shape, origins
+
+
+_making = free_rlock()
+"""The lock for making the node of a version, and for taking a version without one."""
+
+
 @pickled
 class VersionedMemory:
     """The memory of one tensor and its views.
@@ -70,14 +85,19 @@ class VersionedMemory:
     number of the leaf that has this memory (0: no leaf). While a newer version is not computed yet,
     `old` is the BUFFER of the one computed last. `former` are the nodes of the present version
     before it was computed or renamed. `shared` is the memory that another library sees, or None.
+    `replayed` is a present version that has no node yet.
     """
 
     __slots__ = (
-        "__weakref__", "device", "former", "is_written", "leaf", "old", "shared", "value",
+        "__weakref__", "device", "former", "is_written", "leaf", "old", "replayed", "shared",
+        "value",
     )  # fmt: skip
+
+    value: UOp  # absent as long as there is `replayed`: `__getattr__` makes it
 
     def __init__(self, value: UOp, device: str, leaf: int):
         self.value, self.device, self.leaf = value, device, leaf
+        self.replayed: ReplayedVersion | None = None
         self.old: UOp | None = None
         self.former: list[ref[UOp]] = []
         self.shared: Buffer | None = None
@@ -86,6 +106,50 @@ class VersionedMemory:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the value, once for all its views. In another process it is in other memory."""
         return restored_memory, (portable(self.value), self.device)
+
+    if not TYPE_CHECKING:  # with it, mypy would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "value":
+                return self._node_of_replay()
+            raise AttributeError(name)
+
+    @property
+    def version(self) -> UOp | ReplayedVersion:
+        """The present version: its node, or what it is without one."""
+        return self.replayed or self.value
+
+    @property
+    def has_node(self) -> bool:
+        """Whether a graph may have a node of it."""
+        return self.replayed is None or any(node() is not None for node in self.former)
+
+    def take_replayed(self, memory: Buffer, origins: tuple[Origin, ...]) -> UOp | None:
+        """Make what a replay has computed the present version, whose node is made when it is asked
+        for; return the node of the version before, if it has one."""
+        with _making:
+            before = None if self.replayed is not None else self.value
+            shape = self.value.shape if self.replayed is None else self.replayed.shape
+            if before is not None and not self.leaf:
+                self.former = [*[node for node in self.former if node() is not None], ref(before)]
+            self.old, self.replayed = None, ReplayedVersion(memory, shape, origins)
+            if before is not None:
+                del self.value
+        return before
+
+    def _node_of_replay(self) -> UOp:
+        """Return the node of what a replay has computed, made now."""
+        with Uninterrupted(), _making:
+            version = self.replayed
+            if version is not None:  # no other thread has made it
+                node = buffer_on(version.memory, version.shape)
+                if version.origins:
+                    note_results([node], version.origins)
+                value = leaf_node(self.leaf, node) if self.leaf else own_node(node)
+                if self.replayed is version:
+                    self.value = value
+                    self.replayed = None
+        return self.value
 
     def write(self, value: UOp) -> None:
         """Make `value`, of the same shape and dtype, the present version."""
@@ -144,6 +208,7 @@ class VersionedMemory:
         note_to_others([value])
         if self.leaf:
             self.value = leaf_node(self.leaf, value)
+            self.replayed = None
         elif plain_value(self.value) is not value:
             former = [node for node in self.former if node() is not None]
             self.former, self.value = [*former, ref(self.value)], own_node(value)

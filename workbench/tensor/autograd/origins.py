@@ -228,6 +228,11 @@ def _flows(node: UOp) -> bool:
     return not (is_duplicate(node) and node in _origins)
 
 
+def alive(origins: Iterable[Origin]) -> list[Origin]:
+    """Return those of `origins` that are still there."""
+    return [origin for origin in origins if _is_alive(origin)]
+
+
 def alive_origins(node: UOp) -> Iterator[Origin]:
     """Return the origins of memory that are still there."""
     return filter(_is_alive, _origins.get(node, ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -9,6 +10,7 @@ from weakref import ref
 
 from workbench.backends.memory import Buffer, Lease
 from workbench.base.errors import JitError
+from workbench.base.situation import process_changes
 from workbench.execution.buffers import (
     buffer_on,
     mark_lost,
@@ -17,12 +19,14 @@ from workbench.execution.buffers import (
     piece_of,
     share,
 )
+from workbench.execution.capture import is_watched
 from workbench.execution.realize import running
 from workbench.execution.replay import NEW
 from workbench.ir.node.uop import UOp
 from workbench.tensor.autograd.leaves import detached
 from workbench.tensor.autograd.origins import (
     Origin,
+    alive,
     note_more,
     note_results,
     origins_of,
@@ -56,7 +60,9 @@ class FunctionReplay:
         self.quick = quick_call(capture)
         """The quick call, which holds from the end of one call in full to the next one."""
         self._notes_made = any(flow.made for _, flow in capture.flows)
+        self._written = dict(self._state.written)
         self._inputs_before: list[UOp] = []
+        self._changes = -1
         self._nodes: list[UOp] = []
         self._memory: list[Buffer] = []
 
@@ -108,33 +114,34 @@ class FunctionReplay:
     def _origins_for(self, inputs: list[Any]) -> list[tuple[Origin, ...]]:
         """Return the origins of each output, for the inputs of a call that binds nothing."""
         origins: list[tuple[Origin, ...]] = [()] * len(self.replay.sources)
-        nodes = [buffer_of(memory) for memory in self._state.read]
-        for outputs, own in self._origins(inputs, nodes, []):
+        for outputs, own in self._origins(inputs, []):
             for n in outputs:
                 origins[n] = own
         return origins
 
     def _replayed(self, root: Root, inputs: list[Any]) -> Any:
         self._check_arguments(*root[1:])
-        if [tensor.uop for tensor in inputs] != self._inputs_before:
+        nodes_of_inputs = [tensor.uop for tensor in inputs]
+        if nodes_of_inputs != self._inputs_before or self._changes != process_changes.count:
             self._check_inputs(inputs)
         rebound = self._capture.places.tensors_at(root)
         for tensor, place in zip(rebound, self._capture.places.read, strict=True):
             if place is not None:
                 self._state.read[place] = memory_at(tensor)
         nodes, state, over = self._state.prepare(self._memory)
+        present = [memory.version for memory in self._state.read]
         keys = [draw.renew() for draw in self._capture.draws]
         steady = self._capture.steady
         is_ours = not any(state[n].owner.is_shared for n in steady)
-        versions = [nodes[n] for n in steady] if is_ours else None
+        versions = [present[n] for n in steady] if is_ours else None
 
         def publish(outputs: list[Buffer]) -> Any:
-            for node in over:
-                mark_overwritten(node)
-            read = [*self._nodes, *nodes]
-            values = self._values(outputs, read)
-            self._note_origins(values, inputs, nodes, rebound)
-            self._state.commit(values)
+            for n in over:
+                if (node := nodes[n]) is not None:
+                    mark_overwritten(node)
+            values = self._values(outputs, nodes)
+            origins = self._note_origins(values, inputs, rebound)
+            self._state.commit(values, outputs, origins)
             tensors: dict[int, Any] = {}
             result = self._result(root, values, inputs, rebound, tensors)
             if self._notes_made:
@@ -142,26 +149,34 @@ class FunctionReplay:
             return result
 
         def abandon(error: BaseException, complete: set[int], torn: set[int]) -> None:
-            for node in over:
-                place = nodes.index(node)
-                if len(self._memory) + place in complete:
-                    self._state.renew(place, buffer_on(memory_of(node), node.shape))
+            for n in over:
+                place = len(self._memory) + n
+                if place not in complete and place not in torn:
+                    continue
+                node = nodes[n] or self._state.node_of(n)
+                if place in complete:
+                    self._state.renew(n, buffer_on(memory_of(node), node.shape))
                     mark_overwritten(node)
-                elif len(self._memory) + place in torn:
+                else:
                     mark_lost(node, error)
 
         memory = [*self._memory, *state, *keys]
         return self.replay(memory, versions, publish, abandon)
 
     def _note_origins(
-        self, values: list[UOp], inputs: list[Any], nodes: list[UOp], rebound: list[Any]
-    ) -> None:
-        """Note what the outputs were computed from. It runs in each replay, so it must be quick."""
-        for outputs, origins in self._origins(inputs, nodes, rebound):
-            note_results([values[n] for n in outputs], origins)
+        self, values: list[Any], inputs: list[Any], rebound: list[Any]
+    ) -> list[tuple[Origin, ...]]:
+        """Return what each output was computed from, and note it for those that have a node. It
+        runs in each replay, so it must be quick."""
+        origins: list[tuple[Origin, ...]] = [()] * len(values)
+        for outputs, own in self._origins(inputs, rebound):
+            note_results([values[n] for n in outputs if values[n] is not None], own)
+            for n in outputs:
+                origins[n] = own
+        return origins
 
     def _origins(
-        self, inputs: list[Any], nodes: list[UOp], rebound: list[Any]
+        self, inputs: list[Any], rebound: list[Any]
     ) -> Iterator[tuple[list[int], tuple[Origin, ...]]]:
         """Yield the numbers of outputs, and what these are computed from. Many outputs of a step of
         training flow from the same arguments and state, so that the origins of each are looked up
@@ -173,8 +188,13 @@ class FunctionReplay:
         of_state: dict[int, list[Origin]] = {}
         for n in set[int]().union(*[flow.state for flow in flows]):
             memory = self._state.read[n]
-            leaf = memory.leaf
-            of_state[n] = [leaf, ref(nodes[n])] if leaf else origins_of(memory.value)
+            version = memory.replayed
+            if version is not None:  # no tensor has its node
+                of_state[n] = [memory.leaf] if memory.leaf else alive(version.origins)
+            elif memory.leaf:
+                of_state[n] = [memory.leaf, ref(buffer_of(memory))]
+            else:
+                of_state[n] = origins_of(memory.value)
         if rebound:  # a tensor there may be a view of its memory
             for tensor, place in zip(rebound, self._capture.places.read, strict=True):
                 if place in of_state:
@@ -183,7 +203,7 @@ class FunctionReplay:
             own = [of_inputs[n] for n in flow.inputs] + [of_state[n] for n in flow.state]
             yield outputs, tuple(dict.fromkeys([*chain(*own), *flow.others]))
 
-    def _note_made(self, values: list[UOp], inputs: list[Any], tensors: dict[int, Any]) -> None:
+    def _note_made(self, values: list[Any], inputs: list[Any], tensors: dict[int, Any]) -> None:
         """Note the outputs that were computed from what the function made or wrote: `tensors` are
         those of the result, by the identity of their placeholders."""
         for outputs, flow in self._capture.flows:
@@ -197,7 +217,7 @@ class FunctionReplay:
     def _result(
         self,
         root: Root,
-        values: list[UOp],
+        values: list[Any],
         inputs: list[Any],
         rebound: list[Any],
         tensors: dict[int, Any],
@@ -216,20 +236,32 @@ class FunctionReplay:
         self._capture.places.bind(root, results.filled(self._capture.rebound))
         return result
 
-    def _values(self, outputs: Sequence[Buffer], inputs: Sequence[UOp]) -> list[UOp]:
-        """Return the nodes of outputs, each on its memory: a view of an input, or a BUFFER."""
-        values = []
+    def _values(self, outputs: Sequence[Buffer], state: Sequence[UOp | None]) -> list[Any]:
+        """Return the nodes of outputs, each on its memory: a view of an input, or a BUFFER. None
+        for new versions of state that no other output shares, whose nodes are made when they are
+        asked for."""
+        values: list[UOp | None] = []
         owners: dict[Lease, UOp] = {}
+        uses = Counter([memory.owner for memory in outputs])
+        inputs = [*self._nodes, *state]
         overwritten = {len(self._nodes) + n for n in self._state.overwritten}
-        for memory, source in zip(outputs, self.replay.sources, strict=True):
+        is_quick = not self._notes_made and not is_watched()
+        for n, (memory, source) in enumerate(zip(outputs, self.replay.sources, strict=True)):
             if source.place == NEW or source.place in overwritten:
+                own = self._written.get(n) if is_quick and source.piece is None else None
+                is_ours = own is not None and own.shared is None and not memory.owner.is_shared
+                if is_ours and uses[memory.owner] == 1:
+                    values.append(None)
+                    continue
                 node = buffer_on(memory, source.shape)
                 first = owners.setdefault(memory.owner, node)
                 if first is not node:
                     share(first, node)
             else:
                 constant = source.constant
-                whole = inputs[source.place] if constant is None else constant
+                whole = constant or inputs[source.place]
+                if whole is None:
+                    whole = self._state.node_of(source.place - len(self._nodes))
                 node = detached(piece_of(whole, source.piece))
             values.append(node)
         return values
@@ -248,6 +280,7 @@ class FunctionReplay:
             nodes.append(node)
         self._memory, self._nodes = memory, nodes
         self._inputs_before = [tensor.uop for tensor in inputs]
+        self._changes = process_changes.count
 
     def _check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise JitError unless the arguments, without their tensors, are those of the capture."""

@@ -31,7 +31,7 @@ from workbench.tensor.variable_operators import changed
 
 MISSED: Any = object()
 """The result of a quick call that found a change, and did nothing."""
-_value_of = attrgetter("value")
+_version_of = attrgetter("version")
 
 
 def quick_call(capture: FunctionCapture) -> QuickCall | None:
@@ -76,7 +76,7 @@ class QuickCall:
         self.situation = None
         if state.gradients or not self._replay.is_prelude_current:
             return
-        self._values, self._changes = [*map(_value_of, state.read)], process_changes.count
+        self._versions, self._changes = [*map(_version_of, state.read)], process_changes.count
         self._nodes, self._memory = [None] * len(self._kinds), [None] * len(self._kinds)
         self._origin_changes, self._origins_for = -1, origins
         self.situation = situation()
@@ -97,7 +97,7 @@ class QuickCall:
         """Whether the state, or what the function reaches, differs."""
         return (
             process_changes.count != self._changes
-            or [*map(_value_of, self._read)] != self._values
+            or [*map(_version_of, self._read)] != self._versions
             or not self._guard.is_unchanged([(FUNCTION, function)])
             or (self._has_constants and bool(self._state.changed_constants()))
         )

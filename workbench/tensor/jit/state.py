@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 from workbench.backends.memory import Buffer
@@ -23,6 +23,7 @@ from workbench.execution.buffers import (
     buffer_on,
     is_absent,
     is_overwritten,
+    mark_overwritten,
     memory_of,
     separate_memory,
     sharing,
@@ -35,7 +36,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.ir.schedule.schedule import base
-from workbench.tensor.autograd.origins import rename_origins
+from workbench.tensor.autograd.origins import Origin, rename_origins
 from workbench.tensor.base import Base, nodes_alive, tensors_alive
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.tensor import Tensor
@@ -141,6 +142,15 @@ class MemoryWritten:
         return any(t._memory in self.memory for t in inputs)
 
 
+class PreparedState(NamedTuple):
+    """The state of one run: the BUFFERs of the memory that it reads (None: a version without one),
+    the memory, and the numbers of what it overwrites."""
+
+    nodes: list[UOp | None]
+    buffers: list[Buffer]
+    over: list[int]
+
+
 @dataclass(slots=True)
 class CapturedState:
     """The state of a captured function. `read` is the memory that it reads; `written` the memory
@@ -187,35 +197,50 @@ class CapturedState:
         memories = [(reference(), value) for reference, value in self.constants_read]
         return [m for m, value in memories if m is not None and m.value is not value]
 
-    def prepare(self, inputs: Sequence[Buffer]) -> tuple[list[UOp], list[Buffer], list[UOp]]:
-        """Return the BUFFERs to read, their memory, and those BUFFERs that a run overwrites. Memory
-        that others read is not overwritten: one side gets a copy."""
-        nodes = [buffer_of(memory) for memory in self.read]
-        buffers = [memory_of(node) for node in nodes]
-        over: list[UOp] = []
+    def prepare(self, inputs: Sequence[Buffer]) -> PreparedState:
+        """Return the state as a run reads it. Memory that others read is not overwritten: one side
+        gets a copy. What has no node yet is read by nobody."""
+        nodes: list[UOp | None] = []
+        buffers: list[Buffer] = []
+        for memory in self.read:
+            version = memory.replayed
+            node = buffer_of(memory) if version is None else None
+            nodes.append(node)
+            buffers.append(memory_of(node) if version is None else version.memory)  # type: ignore[arg-type]
+        prepared = PreparedState(nodes, buffers, [])
         if not self.overwritten:
-            return nodes, buffers, over
-        targets = [nodes[n] for n in self.overwritten]
-        needed = _needed(targets, set(self.read))
+            return prepared
+        targets = [node for n in self.overwritten if (node := nodes[n]) is not None]
+        needed = _needed(targets, set(self.read)) if targets else set[UOp]()
         owners = Counter([buffer.owner for buffer in (*inputs, *buffers)])
-        for n, node in zip(self.overwritten, targets, strict=True):
-            if owners[buffers[n].owner] > 1:
-                copy = Buffer(node.device, node.dtype, node.size)
-                copy.copy_from(buffers[n])
-                buffers[n] = copy
-            elif node in needed:
+        for n in self.overwritten:
+            own, node = buffers[n], nodes[n]
+            if owners[own.owner] > 1:
+                buffers[n] = Buffer(own.device, own.dtype, own.size)
+                buffers[n].copy_from(own)
+            elif node is not None and node in needed:
                 separate_memory(node)
             else:
-                over.append(node)
-        return nodes, buffers, over
+                prepared.over.append(n)
+        return prepared
+
+    def node_of(self, place: int) -> UOp:
+        """Return the BUFFER of the memory number `place` in `read`."""
+        return buffer_of(self.read[place])
 
     def renew(self, place: int, value: UOp) -> None:
         """Make `value` the present version of the memory number `place` in `read`."""
         _renew(self.read[place], value)
 
-    def commit(self, results: Sequence[UOp]) -> None:
+    def commit(
+        self,
+        results: Sequence[UOp | None],
+        outputs: Sequence[Buffer],
+        origins: Sequence[tuple[Origin, ...]],
+    ) -> None:
         """Take the new versions from the outputs of a replay, and drop gradients that the captured
-        run left: they are not those of the replay."""
+        run left: they are not those of the replay. Results without a node get it when it is asked
+        for."""
         for reference, grad in self.gradients:
             leaf = reference()
             state = None if leaf is None else leaf._grad_state
@@ -223,7 +248,15 @@ class CapturedState:
                 state.grad = None
         self.gradients = []
         for place, memory in self.written:
-            _renew(memory, results[place])
+            node = results[place]
+            if node is not None:
+                _renew(memory, node)
+                continue
+            before = memory.take_replayed(outputs[place], origins[place])
+            under = None if before is None else _buffer(before)
+            if under is not None and not is_overwritten(under):
+                if memory_of(under).owner is outputs[place].owner:  # made by a thread meanwhile
+                    mark_overwritten(under)
         for memory, value in self.constant:
             memory.old = None
             memory.renew(value)
