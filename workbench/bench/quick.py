@@ -53,7 +53,7 @@ SCHEDULE_BUDGET_S = 2.0
 """Seconds that scheduling a large graph may take."""
 # Twice the nodes should take twice the time; a tenth more is noise, or a cache that is full.
 GROWTH_BUDGET = 2.2
-REPLAY_BUDGET_S = 30e-6
+REPLAY_BUDGET_S = 10e-6
 
 
 Times = dict[str, tuple[list[float], ...]]

@@ -116,8 +116,8 @@ class _Launches:
 
 
 _MOST_SPARE_BYTES = 1 << 20
-"""Most bytes of a result whose memory a replay keeps for the next ones: an allocation takes no time
-beside the kernels of larger ones."""
+"""Most bytes of the last result but one, whose memory a replay keeps, too: an allocation takes no
+time beside the kernels of larger ones."""
 
 
 class _ResultMemory:
@@ -139,12 +139,14 @@ class _ResultMemory:
         buffer = self._bound
         if buffer is not None and buffer.reference_counts() == self._bound_count:
             return buffer
-        other, self._other, self._bound = self._other, buffer, None
+        other, self._other, self._bound = self._other, None, None
+        if buffer is not None and buffer.nbytes <= _MOST_SPARE_BYTES:
+            self._other = buffer
         if other is None or other.reference_counts() != self._spare_count:
             other = Buffer(*self._kind)
             self._spare_count = other.reference_counts()
         _move(self._uses, other)
-        if self._spare_count is not NO_COUNT and other.nbytes <= _MOST_SPARE_BYTES:
+        if self._spare_count is not NO_COUNT:
             self._bound = other
             self._bound_count = other.reference_counts()
         return other

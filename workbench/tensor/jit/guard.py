@@ -114,6 +114,8 @@ class Guard:
         """Whether all is as it was when it last held."""
         if self._now is None or self._dead or not self._now.is_unchanged(roots):
             return False
+        if not self._references:  # it reaches no tensor
+            return True
         for tensor, memory in self._memories:
             if tensor()._memory is not memory:  # type: ignore[union-attr]  # it is alive
                 return False

@@ -77,19 +77,18 @@ class Reached:
     def is_unchanged(self, roots: Sequence[tuple[Path, Any]]) -> bool:
         """Whether each holder from `roots`, each with its path, has the parts that it had at the
         search, except for free ones. It runs at each call of a function, so it must be quick."""
-        stack = [(roots[n][1], holder) for n, holder in self.holders]
-        while stack:
-            value, holder = stack.pop()
-            try:
+        pairs = [(roots[n][1], holder) for n, holder in self.holders]
+        try:
+            for value, holder in pairs:  # which grows meanwhile
                 parts = holder.parts(value)
                 if holder.below:
-                    stack += [(parts[n], below) for n, below in holder.below]
+                    pairs += [(parts[n], below) for n, below in holder.below]
                 for n in holder.free:
                     parts[n] = None
-            except (AttributeError, TypeError, IndexError):
-                return False
-            if [*map(id, parts)] != holder.identities:
-                return False
+                if [*map(id, parts)] != holder.identities:
+                    return False
+        except (AttributeError, TypeError, IndexError):
+            return False
         return True
 
 
