@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
 from workbench.backends.device import Device
@@ -105,6 +107,21 @@ def launched(kernel: Counted, written: Sequence[Buffer]) -> LaunchedKernel:
     return LaunchedKernel(*kernel, tuple([id(b.owner.block) for b in written]), line)
 
 
+Counted = Counter[tuple[UOp, str]]
+_counts: Counted | None = None
+
+
+@contextmanager
+def counting_kernels() -> Iterator[Counted]:
+    """Count the runs of each kernel without opts on each device, in all threads, in the block."""
+    global _counts
+    outer, _counts = _counts, Counter()
+    try:
+        yield _counts
+    finally:
+        _counts = outer
+
+
 def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     """Count one run of a kernel; log it if the logger is enabled, and print it from DEBUG=2 on. The
     kernel without opts, `plain`, has the operations of the algorithm; `tuned` is the one that ran.
@@ -113,6 +130,8 @@ def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     _add(1, estimates.flops, estimates.bytes, seconds)
     if not _is_heard():
         return
+    if _counts is not None:
+        _counts[plain, device] += 1
     line = _line(tuned, device, seconds, estimates)
     LOG.info(line)
     if DEBUG.value >= SHOWN_FROM:
@@ -146,8 +165,8 @@ def _add(kernels: int, flops: int, bytes_: int, seconds: float) -> None:
 
 
 def _is_heard() -> bool:
-    """Whether a line a run is printed or logged."""
-    return DEBUG.value >= SHOWN_FROM or LOG.isEnabledFor(logging.INFO)
+    """Whether runs are counted by kernel, or a line a run is printed or logged."""
+    return _counts is not None or DEBUG.value >= SHOWN_FROM or LOG.isEnabledFor(logging.INFO)
 
 
 def _line(kernel: UOp, device: str, seconds: float, estimates: Estimates) -> str:

@@ -1,4 +1,4 @@
-"""The console command: `workbench lab`, `tour --html OUT`, `doctor` and `bench`.
+"""The console command: `workbench lab`, `tour --html OUT`, `doctor`, `bench` and `tune`.
 
 Heavy libraries are imported in the functions that need them: where one is missing or broken, its
 command prints a sentence, and the other commands work.
@@ -19,6 +19,7 @@ from workbench.bench.command import add_options
 from workbench.bench.command import bench as measure
 from workbench.cli.doctor import doctor
 from workbench.cli.tour import tour
+from workbench.cli.tune import add_options as add_tune_options
 from workbench.course import TOUR, course_folder
 
 COPY_NAME = "workbench-notebooks"
@@ -55,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     bench = commands.add_parser("bench", help="measure, beside other libraries")
     add_options(bench)
     bench.set_defaults(command=measure)
+
+    tune = commands.add_parser("tune", help="search faster opts for a script or an ONNX file")
+    add_tune_options(tune)
     return parser
 
 

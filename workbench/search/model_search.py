@@ -132,7 +132,11 @@ class ModelSearch(Printed):
 # The share of each kernel.
 
 LEAST_S = 1.0
-"""A kernel whose share of the time is less is not searched."""
+"""Least seconds of the search of a kernel."""
+MOST_S = 20.0
+"""Seconds that the search of a kernel may always take: a lost process loses no more."""
+MOST_SHARE = 0.25
+"""Share of a longer budget that the search of one kernel may take."""
 LEAST_SHARE = 0.001
 """A kernel that may save less than this share of all is not searched, even if there is time."""
 RANKING_SHARE = 0.1
@@ -244,12 +248,16 @@ class _Pool:
     queue: list[_Entry]
     active: dict[Future[str], tuple[_Entry, float]] = field(default_factory=dict)
 
-    def next_seconds(self, left_s: float) -> float:
-        """Return the seconds for the next kernel of the queue: its share of what is left."""
-        total = sum(entry.saving_s for entry in self.queue)
+    def next_seconds(self, left_s: float, most_s: float) -> float:
+        """Return the seconds for the next kernel of the queue: its share of what is left, at least
+        LEAST_S and at most `most_s`; 0 if there is nothing to save, or not enough time."""
+        saving_s = self.queue[0].saving_s
+        if not saving_s or left_s < LEAST_S:
+            return 0.0
         busy_s = sum(entry.seconds for entry, _ in self.active.values())
         free_s = max(0.0, left_s * self.workers - busy_s)
-        return min(left_s, free_s * self.queue[0].saving_s / total) if total else 0.0
+        share = saving_s / sum(entry.saving_s for entry in self.queue)
+        return min(left_s, max(LEAST_S, min(most_s, free_s * share)))
 
     def submit(self, entry: _Entry, task: str, seconds: float) -> None:
         entry.seconds = seconds
@@ -307,7 +315,8 @@ def search_model(
     report: Report = lambda result: None,
 ) -> ModelSearch:
     """Return the result of a search of kernels for `budget_s` seconds, and write what it finds to
-    the tuning file `path` (None: the one in force), beside what that has. `executor` is None for
+    the tuning file `path` (None: the one in force), beside what that has. Timing the default opts
+    and reaching an executor come before these seconds. `executor` is None for
     this process, one of `concurrent.futures`, or Dask's client. `report` is called with the result
     of each kernel. Ctrl-C ends the search; what was found is in the file.
 
@@ -315,7 +324,9 @@ def search_model(
     for a file that is no tuning file; DTypeError as `Kernel.search`.
     """
     budget_s = checked(width, budget_s, executor)[1]
-    state = _ModelSearching(Path(path) if path is not None else default_path(), width, report)
+    state = _ModelSearching(
+        Path(path) if path is not None else default_path(), width, budget_s, report
+    )
     began = time.monotonic()
     merged = _merged(kernels)
     searchable = [each for each in merged if not state.refused(each)]
@@ -325,7 +336,7 @@ def search_model(
             entries = _entries(searchable, budget_s)
             devices = [each.device for each in searchable]
             with _pools(executor, entries, devices) as pools:
-                state.run(pools, began + budget_s)
+                state.run(pools, time.monotonic() + budget_s)
         except KeyboardInterrupt:
             ended = INTERRUPTED
     results = sorted(state.results, key=lambda result: -result.default_s)
@@ -349,8 +360,9 @@ def _merged(kernels: Iterable[ModelKernel]) -> list[ModelKernel]:
 class _ModelSearching:
     """A search under way: its file, and the results so far."""
 
-    def __init__(self, path: Path, width: int, report: Report):
+    def __init__(self, path: Path, width: int, budget_s: float, report: Report):
         self.path, self.results = path, list[KernelResult]()
+        self._most_s = max(MOST_S, MOST_SHARE * budget_s)
         self._width, self._report = width, report
         self._file = _writable(path)
 
@@ -385,16 +397,14 @@ class _ModelSearching:
     def _fill(self, pool: _Pool, ends_at: float) -> None:
         """Give tasks to the free workers of a pool."""
         while pool.queue and len(pool.active) < pool.workers:
-            seconds = pool.next_seconds(ends_at - time.monotonic())
-            if seconds < LEAST_S and pool.active:
-                return  # what these leave may be enough
+            left_s = ends_at - time.monotonic()
+            seconds = pool.next_seconds(left_s, self._most_s)
             entry = pool.queue.pop(0)
             each = entry.kernel
-            if seconds < LEAST_S:
-                note = (
-                    f"not searched: all its runs could save {seconds_text(entry.saving_s)} at most"
-                )
+            if not seconds:
+                why = "the time was over" if entry.saving_s else "its runs could save too little"
                 default_us = entry.default_s * 1e6
+                note = f"not searched: {why}"
                 self._add(KernelResult(each, pool.machine, note=note, default_us=default_us))
                 continue
             starts = self._starts(entry)

@@ -73,6 +73,22 @@ class OnnxSource:
         values = tuple((name, array.tobytes()) for name, array in known.items())
         return BoundInputs(tensors, (shapes, values), known, frozenset(known))
 
+    def random_inputs(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+        """Return inputs by name: random numbers for floats, zeros for others. `shapes` are those of
+        inputs that the file leaves open. Errors: ModelError for an open shape that is not among
+        them."""
+        draw = np.random.default_rng(0)
+        inputs: dict[str, Array] = {}
+        for each in self._file.inputs:
+            declared = shapes.get(each.name, each.shape)
+            shape = tuple(size for size in declared or () if isinstance(size, int))
+            if declared is None or shape != declared:
+                raise self._unfit(f"the shape of {each.name!r} is open", f"{each.name}=1,3,64,64")
+            dtype = dtype_of(each.number)
+            values = draw.standard_normal(shape) if dtype.is_float else np.zeros(shape)
+            inputs[each.name] = values.astype(dtype.numpy)
+        return inputs
+
     def graph(self, call: BoundInputs) -> OnnxGraph:
         pairs = zip(self._file.inputs, call.tensors, strict=True)
         ports = tuple(Port(each.name, t.shape, t.dtype) for each, t in pairs)
