@@ -231,3 +231,16 @@ def test_after_a_refusal_tensors_are_computed_again() -> None:
 def test_arguments_without_arrays_stay() -> None:
     options = {"axis": 0, "names": ["a", "b"], "pair": (1, None)}
     assert over_tensors(options) == options
+
+
+def rows(x: Any) -> Any:
+    out = np.zeros_like(x)
+    for row in range(2):
+        out[row] = np.mean(x, axis=0) * row
+    return out
+
+
+def test_kernels_of_what_is_written_by_index_have_their_lines() -> None:
+    lines = {kernel.line.text.strip() for kernel in explore(rows, A).kernels if kernel.line}
+    assert lines == {"out[row] = np.mean(x, axis=0) * row"}
+    assert all(kernel.modules[0].path == "rows" for kernel in explore(rows, A).kernels)

@@ -242,7 +242,10 @@ ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
 
 _TO_WRITE_TO = "np.zeros(n, like=x) for an array that x is written to"
 _NO_ARRAY = f"{_TO_WRITE_TO}, np.asarray(x) by that name for asarray(x)"
-_NO_BRANCH = "np.where(condition, a, b), np.max(x) for max(x), np.isin(x, values) for a search"
+_NO_BRANCH = (
+    "np.where(condition, a, b), a fixed number of steps for a loop until values say so, np.max(x)"
+    " for max(x), np.isin(x, values) for a search"
+)
 _NO_NUMBER = (
     "np.exp(x) for math.exp(x), x itself for float(x), which is an expression, " + _TO_WRITE_TO
 )

@@ -15,10 +15,11 @@ import numpy as np
 from workbench.base.errors import plural, type_name
 from workbench.base.interrupts import Uninterrupted
 from workbench.base.situation import process_changes
+from workbench.base.source import derived
 from workbench.execution.buffers import have_others_overwritten
 from workbench.execution.memory_plan import require_readable, to_numpy
 from workbench.execution.realize import realize, running
-from workbench.ir.gradient.occurrences import duplicate, with_gradient
+from workbench.ir.gradient.occurrences import duplicate, with_gradient, without_alias
 from workbench.search.realization import tuned
 from workbench.tensor.autograd.leaves import gradients_flow, leaf_node, number_of
 from workbench.tensor.autograd.origins import depends_on_leaf
@@ -111,6 +112,10 @@ class Assignment(Gather):
             shape = view._at(places).shape
             value = view._with_elements(places, _to_shape(value, shape))
         view._write(_to_shape(value, view.shape))
+        if view.derivation is not None:
+            # `view` is gone after this; the lines of what it got are those of this tensor, too
+            sources = [self.derivation, view.derivation]
+            self.derivation = derived(without_alias(self.uop), sources)
 
     def _value(self, x: Any, what: str, broadcast: bool = True) -> Self:
         """Return `x` as a tensor on this one's device, and with `broadcast` in its shape."""

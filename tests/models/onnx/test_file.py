@@ -91,8 +91,10 @@ def test_large_external_data_is_mapped(folder: Path, monkeypatch: pytest.MonkeyP
 def test_tensors_of_nodes_are_parameters() -> None:
     weights = onnx.numpy_helper.from_array(np.float32([3, 4]), "own name")
     constant = helper.make_node("Constant", [], ["w"], value=weights)
-    loaded = load_model(model([constant, node("Add", "x w")]))
-    assert [str(port) for port in loaded.parameters] == ["w: float32[2]"]
+    places = onnx.numpy_helper.from_array(np.int64([1, 0]), "places")
+    quantized = onnx.numpy_helper.from_array(np.int8([1, 0]), "q")
+    loaded = load_model(model([constant, node("Add", "x w")], [places, quantized]))
+    assert [str(port) for port in loaded.parameters] == ["q: int8[2]", "w: float32[2]"]
     assert loaded(ZEROS).tolist() == [3, 4] and loaded.check(ZEROS).ok
 
 

@@ -38,7 +38,7 @@ class OnnxSource:
             if array.ndim
         }
         self.parameter_names: Sequence[str] = [
-            name for name, tensor in self.state.items() if tensor.dtype.is_float
+            name for name, tensor in self.state.items() if _is_trained(tensor.dtype)
         ]
 
     def bound(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> BoundInputs:
@@ -124,6 +124,12 @@ class OnnxSource:
     def _unfit(self, because: str, hint: str = "") -> ModelError:
         takes = ", ".join(map(_described, self._file.inputs)) or "no inputs"
         return ModelError(f"{self.name} takes {takes}", because, hint)
+
+
+def _is_trained(dtype: DType) -> bool:
+    """Whether tensors of a dtype are weights, also quantized ones: wider integers are shapes and
+    indices."""
+    return dtype.is_float or (dtype.is_int and dtype.itemsize == 1)
 
 
 def _as_tensor(value: Any, dtype: DType) -> Tensor | None:

@@ -384,7 +384,8 @@ def _without_masks(indices: tuple[Any, ...]) -> tuple[Any, ...]:
             refuse_to_compute(
                 "a mask chooses elements of a Tensor",
                 "its values decide how many they are",
-                "np.where(mask, x, 0) for x[mask], np.sum(x, where=mask) for x[mask].sum()",
+                "np.where(mask, x, 0) for x[mask], np.sum(x, where=mask) for x[mask].sum(), with "
+                "mask[:, None] for rows",
             )
         if not mask.shape:
             flag = np.zeros(int(bool(mask.item())), np.int32)
