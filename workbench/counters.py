@@ -107,12 +107,11 @@ def launched(kernel: Counted, written: Sequence[Buffer]) -> LaunchedKernel:
     return LaunchedKernel(*kernel, tuple([id(b.owner.block) for b in written]), line)
 
 
-Counted = Counter[tuple[UOp, str]]
-_counts: Counted | None = None
+_counts: Counter[tuple[UOp, str]] | None = None
 
 
 @contextmanager
-def counting_kernels() -> Iterator[Counted]:
+def counting_kernels() -> Iterator[Counter[tuple[UOp, str]]]:
     """Count the runs of each kernel without opts on each device, in all threads, in the block."""
     global _counts
     outer, _counts = _counts, Counter()
