@@ -34,6 +34,11 @@ def needs_records() -> bool:
     return bool(DEBUG.value >= _ALL_PASSES)
 
 
+def prints_stages() -> bool:
+    """Whether DEBUG prints stages of compilations before the source."""
+    return bool(DEBUG.value >= 3)
+
+
 def say_scheduled(items: Sequence[ScheduleItem], seconds: float) -> None:
     """Print the numbers of kernels and copies of a schedule, at level 1."""
     if DEBUG.value < 1 or not items:
@@ -56,7 +61,7 @@ def say_compiled(
     linear program (5), machine code (6), and passes (7). `stages` are those of `pipeline.py`."""
     if DEBUG.value >= 1:
         _say_device(info)
-    if DEBUG.value < 3:
+    if not prints_stages():
         return
     debug_print(3, f"{info.name} {kernel.arg.name}\n{to_expr(stages.tree)}")
     shape = " ".join(f"{a.name}={a.size}" for a in axes(kernel))

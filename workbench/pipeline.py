@@ -12,13 +12,15 @@ from typing import Any, get_args
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.elsewhere import Elsewhere
+from workbench.backends.native.processor import Processor
+from workbench.backends.native.source_cache import keep_source, kept_source, source_key
 from workbench.backends.program.text import Language, Source
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError, require
 from workbench.base.files import Unpicklable
 from workbench.base.recording import span
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, observer, unobserved
-from workbench.debug import needs_records, say_compiled
+from workbench.debug import needs_records, prints_stages, say_compiled
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTION_RULES, FUNCTIONS
 from workbench.ir.lower.lower import (
     DECOMPOSED,
@@ -38,6 +40,7 @@ from workbench.ir.rewriting.passes import Memo, Pass, Switch, tables
 from workbench.ir.rewriting.rewrite import (
     Rule,
     RuleSet,
+    are_switched,
     is_complete,
     is_typed,
     rules_off,
@@ -106,11 +109,28 @@ def build(kernel: UOp, device: str) -> Stages:
             if needs_records() and observer() is None:
                 reached, records = recorded(kernel, device)
             else:
-                reached, records = stages(kernel, device), ()
+                reached, records = _with_kept_source(kernel, device), ()
         say_compiled(info, kernel, reached, records)
         return reached
 
     return _programs.value((kernel, info), compiled, is_seen=observer() is not None)
+
+
+def _with_kept_source(kernel: UOp, device: str) -> Stages:
+    """Return the stages of a kernel. If an earlier session has written its source for this
+    processor, and nobody looks, these are the kernel, the source and the program."""
+    info = Device[device]
+    is_seen = observer() is not None or prints_stages()
+    if is_seen or kernel.code is not None or not isinstance(info, Processor) or are_switched():
+        return stages(kernel, device)
+    key = source_key(kernel, info)
+    source = None if key is None else kept_source(key)
+    if source is not None:
+        return _rendered(Stages(kernel, source=source), info, STAGES.index("program"), None)
+    reached = stages(kernel, device)
+    if key is not None:
+        keep_source(key, reached.source)
+    return reached
 
 
 def stages(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from workbench.backends.program.launch import LaunchAxis, LaunchShape
+from workbench.backends.native.source_cache import SourceRow, source_of_row, source_row
 from workbench.backends.program.text import Source
-from workbench.base.dtypes import dtypes
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.ir.node.uop import UOp
@@ -16,8 +15,6 @@ from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 
 Row = dict[str, Any]
-_PLAIN = ("name", "language", "text", "scratch_bytes", "shared_bytes")
-"""Fields of a Source that are plain data already."""
 
 
 def kernel_row(
@@ -39,12 +36,8 @@ def kernel_row(
 
 def _program_row(source: Source) -> Row:
     """Return a source as plain data."""
-    row: Row = {name: getattr(source, name) for name in _PLAIN}
-    row["params"] = [[str(dtype), size] for dtype, size in source.params]
-    row["launch"] = [list(axis) for axis in source.launch.axes]
-    row["aligned"] = list(source.aligned)
-    row["block"] = None if source.block is None else to_text(source.block)
-    return row
+    block = None if source.block is None else to_text(source.block)
+    return {**source_row(source), "block": block}
 
 
 def source_of(row: Row) -> Source:
@@ -52,13 +45,8 @@ def source_of(row: Row) -> Source:
     error."""
     if "error" in row:
         raise error_of(row["error"])
-    return Source(
-        **{name: row[name] for name in _PLAIN},
-        params=tuple((dtypes.named(name), size) for name, size in row["params"]),
-        launch=LaunchShape(tuple(LaunchAxis(*axis) for axis in row["launch"])),
-        aligned=tuple(row["aligned"]),
-        block=None if row["block"] is None else parsed(row["block"]),
-    )
+    block = None if row["block"] is None else parsed(row["block"])
+    return source_of_row(cast(SourceRow, row), block)
 
 
 def parsed(text: str) -> UOp:

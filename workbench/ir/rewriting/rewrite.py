@@ -256,6 +256,12 @@ def is_complete() -> bool:
     return not _OFF.get() and _STOP.get() is None
 
 
+def are_switched() -> bool:
+    """Whether the rules in force are others than those of the package: some are switched off,
+    typed or registered, or a rewrite ends early."""
+    return bool(_TYPED.get() or _added) or not is_complete()
+
+
 RulesInForce = tuple[frozenset[str], tuple[str, ...], tuple[AddedRules, ...], Stop | None]
 
 
