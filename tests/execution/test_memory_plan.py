@@ -83,8 +83,8 @@ def test_the_predicted_memory_is_what_is_measured(
     plans, used = spied(monkeypatch)
     result = y.realize()
     (plan,) = plans
-    assert used == [item.held_bytes for item in plan.items] and len(used) == len(schedule)
-    assert max(used) == plan.peak_bytes == plan.items[plan.peak].held_bytes
+    assert used == [*plan.held_bytes] and len(used) == len(schedule)
+    assert max(used) == plan.peak_bytes == plan.held_bytes[plan.peak]
     del result
 
 
@@ -99,7 +99,7 @@ def test_what_is_written_over_an_old_version_is_no_new_memory(
     del other
     state.realize()
     (plan,) = plans
-    assert used == [item.held_bytes for item in plan.items]
+    assert used == [*plan.held_bytes]
     assert used[-1] < 2 * state.nbytes(), "it is written in place"
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
@@ -76,33 +77,31 @@ class SharedBlock(NamedTuple):
 NONE_OVER: Mapping[UOp, UOp | Literal[False]] = MappingProxyType({})
 
 
-class ItemMemory(NamedTuple):
-    """The memory of the schedule's values at an item: `live` are the BUFFERs that have a value
-    while it runs, and `held_bytes` is all that is allocated for them, unused parts too."""
-
-    live: tuple[UOp, ...]
-    held_bytes: int
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The `pieces` of intermediate values, the `blocks` of the devices, and the memory at each
-    item. Scratch memory that a kernel needs while it runs is not counted."""
+    """The `pieces` of intermediate values, and the `blocks` of the devices. `lives` has the first
+    and the last item at which a BUFFER has a value, `held_bytes` what is allocated for all values
+    at each item, unused parts too. Scratch memory that a kernel needs while it runs is not
+    counted."""
 
     pieces: Mapping[UOp, Piece]
     blocks: Mapping[str, SharedBlock]
-    items: tuple[ItemMemory, ...]
+    lives: Mapping[UOp, tuple[int, int]]
+    held_bytes: tuple[int, ...]
+
+    def live(self, number: int) -> list[UOp]:
+        """Return the BUFFERs that have a value while an item runs."""
+        return [b for b, (first, last) in self.lives.items() if first <= number <= last]
 
     @property
     def peak_bytes(self) -> int:
         """The most bytes that are held at an item."""
-        return max([item.held_bytes for item in self.items], default=0)
+        return max(self.held_bytes, default=0)
 
     @property
     def peak(self) -> int:
         """The number of the first item at which `peak_bytes` are held; 0 without items."""
-        sizes = [item.held_bytes for item in self.items]
-        return sizes.index(max(sizes)) if sizes else 0
+        return self.held_bytes.index(self.peak_bytes) if self.held_bytes else 0
 
     @property
     def apart_bytes(self) -> int:
@@ -119,7 +118,7 @@ class MemoryPlan:
         )
 
 
-NO_PLAN = MemoryPlan({}, {}, ())
+NO_PLAN = MemoryPlan({}, {}, {}, ())
 """A plan without values."""
 
 
@@ -154,13 +153,18 @@ def plan_memory(
             last[owner(buffer)] = number
         for buffer in item.outputs:
             first.setdefault(owner(buffer), number)
+    outputs = {b for item in items for b in item.outputs if owner(b) is b}
     lives = {b: (first[b], last[b]) for b in first if b in inner}
     results = [b for b, old in over.items() if old is not False and b in first and b not in inner]
     lives.update((b, (first[b], len(items))) for b in results)
     pieces = _placed(items, lives, alignment, owner, over)
     blocks = _blocks(pieces)
-    shared = MemoryPlan(pieces, blocks, _usage(items, lives, blocks, owner))
-    unshared = MemoryPlan({}, {}, _usage(items, lives, {}, owner))
+    kept = {b: (n, len(items)) for b, n in first.items() if b in outputs and b not in lives}
+    every = {**lives, **kept}
+    shared = MemoryPlan(
+        pieces, blocks, every, _usage(len(items), kept if blocks else every, blocks)
+    )
+    unshared = MemoryPlan({}, {}, every, _usage(len(items), every, {}))
     most = unshared.peak_bytes * (1 + EXCESS)
     is_needed = is_kept or any(old is not False for old in over.values())
     return shared if is_needed or shared.peak_bytes <= most else unshared
@@ -329,25 +333,16 @@ def _blocks(pieces: Mapping[UOp, Piece]) -> dict[str, SharedBlock]:
 
 
 def _usage(
-    items: Sequence[ScheduleItem],
-    lives: Mapping[UOp, tuple[int, int]],
-    blocks: Mapping[str, SharedBlock],
-    owner: Callable[[UOp], UOp],
-) -> tuple[ItemMemory, ...]:
-    """Return the memory at each item, with intermediate values in `blocks`, or in memory of their
-    own if there are no blocks."""
-    results: dict[UOp, None] = {}
-    rows = []
-    for number, item in enumerate(items):
-        results.update((b, None) for b in item.outputs if owner(b) is b and b not in lives)
-        live = [b for b, (first, last) in lives.items() if first <= number <= last]
-        own = results if blocks else (*live, *results)
-        nbytes = sum(size_class(_nbytes(b)) for b in own)
-        nbytes += sum(
-            size_class(b.size_bytes) for b in blocks.values() if b.first <= number <= b.last
-        )
-        rows.append(ItemMemory((*live, *results), nbytes))
-    return tuple(rows)
+    count: int, lives: Mapping[UOp, tuple[int, int]], blocks: Mapping[str, SharedBlock]
+) -> tuple[int, ...]:
+    """Return the bytes held at each of `count` items: by values with memory of their own, during
+    their `lives`, and by blocks."""
+    own = [(_nbytes(buffer), *life) for buffer, life in lives.items()]
+    changes = [0] * (count + 2)
+    for nbytes, first, last in (*own, *blocks.values()):
+        changes[first] += size_class(nbytes)
+        changes[last + 1] -= size_class(nbytes)
+    return tuple(accumulate(changes[:count]))
 
 
 def _nbytes(buffer: UOp) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from workbench.backends.native.source_cache import SourceRow, source_of_row, source_row
+from workbench.backends.native.source_cache import KeptSource, source_of_row, source_row
 from workbench.backends.program.text import Source
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.base.trace import unobserved
@@ -46,7 +46,7 @@ def source_of(row: Row) -> Source:
     if "error" in row:
         raise error_of(row["error"])
     block = None if row["block"] is None else parsed(row["block"])
-    return source_of_row(cast(SourceRow, row), block)
+    return source_of_row(cast(KeptSource, row), block)
 
 
 def parsed(text: str) -> UOp:

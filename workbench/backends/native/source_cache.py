@@ -31,7 +31,7 @@ CODE = ("base", "ir", "backends", "pipeline.py")
 """The parts of the package that a source depends on."""
 
 
-class SourceRow(TypedDict):
+class KeptSource(TypedDict):
     """A Source as plain data, but for what is only shown: see its fields."""
 
     name: str
@@ -44,7 +44,7 @@ class SourceRow(TypedDict):
     aligned: list[int]
 
 
-def source_row(source: Source) -> SourceRow:
+def source_row(source: Source) -> KeptSource:
     """Return a source as plain data."""
     return {
         "name": source.name,
@@ -58,7 +58,7 @@ def source_row(source: Source) -> SourceRow:
     }
 
 
-def source_of_row(row: SourceRow, block: UOp | None = None) -> Source:
+def source_of_row(row: KeptSource, block: UOp | None = None) -> Source:
     """Return the source of a row. Errors: DTypeError for a dtype that does not exist."""
     return Source(
         row["name"],
@@ -89,7 +89,7 @@ def kept_source(key: str) -> Source | None:
     if content is None:
         return None
     try:
-        return source_of_row(typed_json(content.decode(), SourceRow))
+        return source_of_row(typed_json(content.decode(), KeptSource))
     except (ValueError, WorkbenchError):
         return None
 

@@ -172,10 +172,8 @@ def _memory(
     in every round."""
     plan: MemoryPlan = ex.memory_plan
     written = {b: node for node, b in stored_by(ex.items).items()}
-    lives: dict[UOp, list[int]] = {}
-    for number, item in enumerate(plan.items):
-        for buffer in item.live:
-            lives.setdefault(buffer, []).append(number)
+    last_item = len(ex.items) - 1
+    lives = {b: (first, min(last, last_item)) for b, (first, last) in plan.lives.items()}
     inputs = {b for item in ex.items for b in item.inputs if b not in written}
     before = sum(b.size * b.dtype.itemsize for b in inputs)
     rows = RunMemory(["the plan"], [before], [], [], [], [], [], 0, 0, is_planned=True)
@@ -185,11 +183,11 @@ def _memory(
         mine = spans[first : first + len(steps)]
         if len(rows.bytes) + len(lives) > MOST_BLOCKS:
             break
-        for buffer, numbers in lives.items():
-            if at.get(numbers[0], len(mine)) >= len(mine):
+        for buffer, (begin, end) in lives.items():
+            if at.get(begin, len(mine)) >= len(mine):
                 continue
-            last = min(at.get(numbers[-1], len(mine) - 1), len(mine) - 1)
-            rows.start_ns.append(max(0, mine[at[numbers[0]]][0] - recording.start_ns))
+            last = min(at.get(end, len(mine) - 1), len(mine) - 1)
+            rows.start_ns.append(max(0, mine[at[begin]][0] - recording.start_ns))
             rows.end_ns.append(max(0, mine[last][1] - recording.start_ns))
             rows.bytes.append(buffer.size * buffer.dtype.itemsize)
             rows.memory.append(0)

@@ -40,12 +40,12 @@ def memory_chart(
         for buffer, node in computed.items()
     ]
     steps, kernel = [], 0
-    for item, memory in zip(ex.items, plan.items, strict=True):
+    for number, (item, held_bytes) in enumerate(zip(ex.items, plan.held_bytes, strict=True)):
         is_kernel = item.kernel is not None
-        live = sorted(numbers[buffer] for buffer in memory.live)
-        number = kernel if is_kernel else None
-        nbytes = sum(values[place].bytes for place in live)
-        steps.append(MemoryStep(number, nbytes, memory.held_bytes, live))
+        live = sorted(numbers[buffer] for buffer in plan.live(number))
+        place = kernel if is_kernel else None
+        nbytes = sum(values[value].bytes for value in live)
+        steps.append(MemoryStep(place, nbytes, held_bytes, live))
         kernel += is_kernel
     sizes = [step.bytes for step in steps]
     peak = sizes.index(max(sizes)) if sizes else None
