@@ -58,7 +58,7 @@ def scheduled(roots: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, .
         if template is not None:
             _templates.move_to_end(key)
     if template is None:
-        template = _Template.of(nodes, buffers, roots, device)
+        template = _Template.of(buffers, roots, device)
         with _lock:
             _templates[key] = template
             while len(_templates) > MOST:
@@ -99,15 +99,12 @@ class _Template:
     values: Sequence[UOp]
 
     @staticmethod
-    def of(
-        nodes: Sequence[UOp], buffers: Sequence[UOp], roots: Sequence[UOp], device: str
-    ) -> _Template:
+    def of(buffers: Sequence[UOp], roots: Sequence[UOp], device: str) -> _Template:
         own = [_unnamed(node) for node in buffers]
-        changes = dict(zip(buffers, own, strict=True))
-        graph = UOp.sink(*roots).substitute(changes)
+        graph = UOp.sink(*roots).substitute(dict(zip(buffers, own, strict=True)))
         plan, simple = schedule(graph.src, device)
         values = tuple([node.substitute(plan.stored) for node in simple])
-        places = {node.substitute(changes): place for place, node in enumerate(nodes)}
+        places = {node: place for place, node in enumerate([*graph.toposort()][:-1])}
         results = {n for v in values for n in v.toposort() if n.op is Ops.BUFFER}
         stored = [
             (buffer, places.get(node))

@@ -20,7 +20,6 @@ from workbench.base.errors import DTypeError, WorkbenchError, require
 from workbench.base.recording import LaunchedKernel, RunRecording, SpanKind, clock_ns, error_words
 from workbench.base.trace import unobserved
 from workbench.execution.memory_plan import MemoryPlan
-from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.ir.schedule.by_hand import stored_by
 from workbench.ir.schedule.plan import ScheduleItem
