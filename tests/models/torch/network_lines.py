@@ -173,6 +173,8 @@ def normalization(g: Growth) -> str:
     ]
     if axes > 0:
         choices.append(f"nn.InstanceNorm{axes}d({channels}, {rest})")
+    if axes > 3:
+        choices = [choice for choice in choices if "d(" not in choice]
     return f"{g.module(g.pick(*choices))}({x})"
 
 

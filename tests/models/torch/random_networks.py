@@ -60,6 +60,8 @@ def outcome(seed: int, device: str, route: str = "") -> Outcome:
         warnings.simplefilter("ignore")
         calls = 4 if route == "compile" and seed % 8 == 0 else 1
         expected = of_pytorch(copy.deepcopy(module), inputs, calls)
+        if not all(x.numel() for x in inputs):  # PyTorch divides by the size of an empty group
+            expected = {n: v for n, v in expected.items() if v is None or not bool(v.isnan().any())}
         try:
             ours = ROUTES[route](copy.deepcopy(module), inputs, calls, expected)
         except ModelError as error:

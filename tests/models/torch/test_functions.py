@@ -116,6 +116,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "repeat": (lambda x: x.repeat(2, 1).repeat_interleave(2, 1), ((3, 4),)),
     "no gradients": (without_gradients, ((3, 4),)),
     "expm1 at 0": (lambda x: x.relu().expm1() + x.relu().log1p() + F.selu(x.relu()), ((3, 4),)),
+    "log1p below -1": (lambda x: (3 * x).log1p().nan_to_num(), ((3, 4),)),
+    "no images": (lambda x, w: F.conv_transpose2d(x, w, padding=1), ((0, 2, 3, 3), (2, 3, 2, 2))),
     "padded rows": (
         lambda w: F.embedding(torch.tensor([1, 2, 2, 0]), w, 2, scale_grad_by_freq=True),
         ((3, 4),),
@@ -141,9 +143,10 @@ def gradients(values: Any, inputs: list[Any], seeds: list[Any]) -> list[Any]:
     return list(torch.autograd.grad(outputs, inputs, weights, allow_unused=True))
 
 
-@pytest.mark.parametrize(
-    "name", [*FUNCTIONS][:: 1 if LONG else 14] + ["no gradients", "padded rows"] * (not LONG)
-)
+EDGES = ["no gradients", "log1p below -1", "no images", "padded rows"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS if LONG else [*[*FUNCTIONS][::14], *EDGES])
 def test_a_function_gives_what_pytorch_gives(name: str) -> None:
     """Through torch.compile with gradients, and through load_model with ours."""
     torch._dynamo.reset()

@@ -54,7 +54,7 @@ def samples() -> list[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from torch.testing._internal.common_methods_invocations import op_db
-    outside = ("linalg", "fft", "special", "sparse", "signal", "torch.ops")
+    outside = ("linalg", "fft", "special", "sparse", "signal", "torch.ops", "jiterator")
     usual = [i for i in op_db if torch.float32 in i.supported_dtypes("cpu")]
     return [i for i in usual if not i.name.startswith(outside)]
 

@@ -32,9 +32,10 @@ def expm1(x: T) -> T:
 def log1p(x: T) -> T:
     """Return log(1 + x). Source: W. Kahan's formula, right also where x is small."""
     u = x + 1
-    inner = (u.eq(1) | u.isinf()).where(like(x, 2.0), u)  # elsewhere its gradient would be NaN
+    far = ~(x > -0.5) | u.isinf()  # there u is exact, or no number
+    inner = (u.eq(1) | far).where(like(x, 2.0), u)  # elsewhere its gradient would be NaN
     near = inner.log() * (x / (inner - 1))  # in this order no product overflows
-    return u.eq(1).where(x, u.isinf().where(u.log(), near))
+    return u.eq(1).where(x, far.where(u.log(), near))
 
 
 def cbrt(x: T) -> T:

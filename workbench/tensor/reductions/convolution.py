@@ -217,7 +217,7 @@ class TransposedConvolution(Convolution):
         inputs, channels, *sizes = kernel.shape
         each = windows_of(_TRANSPOSED, sizes, stride, dilation, padding)
         more = check_output_padding(_TRANSPOSED, output_padding, each)
-        box = _box(self.shape[2:], each, more)
+        box = _box(self.shape, each, more)
         steps = [w.dilation if w.stride == 1 else 1 for w in each]
         taps = kernel.reshape(count, inputs // count, channels, *sizes)._phases(each)
         counts = taps.shape[2:]
@@ -291,14 +291,16 @@ def check_output_padding(
 
 
 def _box(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, int]]:
-    """Return the part of all sums, as (begin, end) per axis, that is the output.
+    """Return the part of all sums, as (begin, end) per axis, that is the output of images of a
+    shape.
 
-    Errors: ShapeError for an axis of which nothing is left.
+    Errors: ShapeError for an axis of which nothing is left, unless there are no images.
     """
     box = []
-    for axis, (size, window, extra) in enumerate(zip(shape, each, more, strict=True), 2):
+    fewest = min(shape[0], 1)
+    for axis, (size, window, extra) in enumerate(zip(shape[2:], each, more, strict=True), 2):
         length = (size - 1) * window.stride + window.extent + extra
-        if length - window.before - window.after < 1 or not size:
+        if length - window.before - window.after < fewest or not size:
             raise shape_error(
                 f"{_TRANSPOSED}: nothing of axis {axis} is left",
                 f"it has {max(0, length)} elements, and {window.before + window.after} are cut off",
