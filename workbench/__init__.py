@@ -113,7 +113,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Give IPython `%%kernel` and `%timekernel`: this is what `%load_ext workbench` calls."""
+    """Give IPython its magics: this is what `%load_ext workbench` calls."""
     import_module("workbench.viz.magics").load(ipython)
 
 

@@ -109,3 +109,16 @@ def test_a_name_with_blanks_needs_no_quotes(shell: Any) -> None:
 def test_kernels_are_for_the_device_also_where_tensors_are_elsewhere(shell: Any) -> None:
     ex = shell.run_cell("%%kernel -d PYTHON\na + 1").result
     assert ex.device == ex.kernels[0].device == "PYTHON"
+
+
+def test_a_cell_is_profiled(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = shell.run_cell("%%profile run\nb = (a @ a).relu()\nfor _ in range(2): (b + 1).realize()")
+    run = ran.result
+    assert run is shell.user_ns["run"]
+    assert {row.line for row in run.kernels} and len(run.kernels) >= 2
+    failed = shell.run_cell("%%profile seen\n(a + 1).realize()\n1 / 0")
+    assert isinstance(failed.error_in_exec, ZeroDivisionError)
+    assert len(shell.user_ns["seen"].kernels) == 1
+    assert "ended by  ZeroDivisionError" in capsys.readouterr().out
+    shell.run_cell("%%profile 1 + 2\na")
+    assert "is not the name of a variable" in capsys.readouterr().out

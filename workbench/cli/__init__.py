@@ -1,1 +1,1 @@
-"""The console commands: `workbench lab`, `tour`, `doctor`, `bench`."""
+"""The console commands: `workbench lab`, `tour`, `doctor`, `bench`, `show`, `profile`."""

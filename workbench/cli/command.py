@@ -1,4 +1,4 @@
-"""The console command: `workbench lab`, `tour --html OUT`, `doctor`, `bench` and `tune`.
+"""The console command: `lab`, `tour --html OUT`, `doctor`, `bench`, `tune`, `show` and `profile`.
 
 Heavy libraries are imported in the functions that need them: where one is missing or broken, its
 command prints a sentence, and the other commands work.
@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from workbench.base.errors import WorkbenchError
@@ -59,7 +60,31 @@ def _parser() -> argparse.ArgumentParser:
 
     tune = commands.add_parser("tune", help="search faster opts for a script or an ONNX file")
     add_tune_options(tune)
+
+    pane = commands.add_parser("show", help="print a pane of a saved exploration or run")
+    pane.add_argument("file", help="a file of ex.save(path) or run.save(path)")
+    pane.add_argument("pane", nargs="?", default="", help="loops, plan, code, ..; of a run kernels,"
+        " gaps, memory, phases, modules or kinds")  # fmt: skip
+    pane.add_argument("--kernel", type=int, metavar="N", help="one kernel; they count from 1")
+    pane.add_argument("--json", action="store_true", help="as data")
+    pane.set_defaults(command=_show)
+
+    script = commands.add_parser("profile", help="run a script, and say where its time went")
+    script.add_argument("--save", type=Path, metavar="OUT", help="the run as a file, for show")
+    script.add_argument("--trace", type=Path, metavar="OUT", help="the run for ui.perfetto.dev")
+    script.add_argument("--json", action="store_true", help="print it as data")
+    script.add_argument("script")
+    script.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    script.set_defaults(command=_profile)
     return parser
+
+
+def _show(options: argparse.Namespace) -> int:
+    return int(import_module("workbench.cli.run").show(options))
+
+
+def _profile(options: argparse.Namespace) -> int:
+    return int(import_module("workbench.cli.run").profile_script(options))
 
 
 def _lab(options: argparse.Namespace) -> int:

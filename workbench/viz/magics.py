@@ -2,6 +2,7 @@
 
 %%kernel -o 'UPCAST("g1", 8)'      run the cell; show the workbench of its last value
 %timekernel (a @ b).relu()         time the kernels that compute a value
+%%profile run                      run the cell; show where its time went, and call that `run`
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import ast
 import re
 import shlex
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from workbench.backends.device import Device
@@ -21,6 +22,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import explore
 from workbench.viz.page.panel import panes
+from workbench.viz.run.run import Run, profile
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.session.show import session_of
 
@@ -29,6 +31,7 @@ def load(shell: Any) -> None:
     """Register the magics in an IPython shell."""
     shell.register_magic_function(kernel_magic(shell), "cell", "kernel")
     shell.register_magic_function(timekernel_magic(shell), "line", "timekernel")
+    shell.register_magic_function(profile_magic(shell), "cell", "profile")
 
 
 def kernel_magic(shell: Any) -> Any:
@@ -78,6 +81,39 @@ def timekernel_magic(shell: Any) -> Any:
             print(f"{kernel.title}: {timing}")
 
     return timekernel
+
+
+def profile_magic(shell: Any) -> Any:
+    """Return `%%profile` of a shell."""
+
+    def profile_cell(line: str, cell: str) -> Run | None:
+        """Run the cell and return its Run: its kernels, when they ran, and why they waited. A name
+        on the line gets it as a variable, also if the cell fails: `%%profile run`."""
+        name = line.strip()
+        if name and not name.isidentifier():
+            because = f"{name!r:.40} is not the name of a variable"
+            print(WorkbenchError("%%profile cannot read its line", because, "%%profile run"))
+            return None
+        code = _compiled(shell, cell, skipped=1)
+        try:
+            with profile() as run:
+                exec(code, shell.user_ns)
+        except BaseException:
+            print(run)  # what was seen until then
+            raise
+        finally:
+            if name:
+                shell.user_ns[name] = run
+        return run
+
+    return profile_cell
+
+
+def _compiled(shell: Any, cell: str, skipped: int) -> CodeType:
+    """Return the code of a cell, whose lines keep their places in the notebook."""
+    above = "\n" * skipped
+    name = shell.compile.cache(above + cell, _cell_number(shell))
+    return compile(ast.parse(above + shell.transform_cell(cell), name), name, "exec")
 
 
 def _options(line: str) -> argparse.Namespace:

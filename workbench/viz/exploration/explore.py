@@ -28,7 +28,7 @@ from workbench.viz import formatters
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import check_kernel, question_of
-from workbench.viz.files.load import opened
+from workbench.viz.files.load import is_run, opened, opened_run
 from workbench.viz.model.lines import Viewer
 from workbench.viz.names import Names, module_paths, names_of
 from workbench.viz.page.document import modes
@@ -112,16 +112,17 @@ def explore(
     return ex
 
 
-def load(path: str | os.PathLike[str]) -> Exploration:
-    """Return the exploration that `ex.save(path)` wrote, with its variants, notes and times.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the exploration that `ex.save(path)` wrote, with its variants, notes and times; or the
+    Run that `run.save(path)` wrote.
 
-    It has no data: opts, code and schedules are live, times are of random inputs, and what needs
-    data (`.run()`, `.check()`, `.values()`) is refused.
+    An exploration has no data: opts, code and schedules are live, times are of random inputs, and
+    what needs data (`.run()`, `.check()`, `.values()`) is refused.
 
     Errors: WorkbenchError for a file that is missing, cut off, of another kind or another version,
     and for one that needs a device, a rule or a pane that is not here.
     """
-    return opened(path, registered_page())
+    return opened_run(path) if is_run(path) else opened(path, registered_page())
 
 
 class _Explored(NamedTuple):

@@ -39,6 +39,9 @@ from workbench.viz.model.phases import PHASES
 from workbench.viz.page.panel import panes
 from workbench.viz.record.about import machine_row
 from workbench.viz.record.variants import step_rows
+from workbench.viz.run.checked import checked_run
+from workbench.viz.run.run import RUN_FORMAT, Run
+from workbench.viz.schema.run import RunRecord
 from workbench.viz.schema.saved import FileVariant, SavedExploration
 from workbench.viz.schema.variant import TimingRow
 from workbench.viz.session.handlers import variants
@@ -198,6 +201,38 @@ def _node_facts(saved: SavedExploration, root: UOp, words: str) -> tuple[Viewer,
 
 def _read(path: str | os.PathLike[str]) -> SavedExploration:
     """Return the content of a file. Errors: MissingFileError; WorkbenchError for other faults."""
+    data = _file_data(path)
+    if data.get("format") != FORMAT:
+        raise _refused(path, "it is not an exploration")
+    try:
+        saved = typed(data, SavedExploration)
+        _check(saved)
+    except ValueError as error:
+        raise _refused(path, f"it is damaged: {error}") from None
+    return saved
+
+
+def is_run(path: object) -> bool:
+    """Whether a file holds a run, of `run.save(path)`; False for one that cannot be read."""
+    with suppress(OSError, ValueError, TypeError):
+        if Path(path).is_file():  # type: ignore[arg-type]
+            with open(path, "rb") as file:  # type: ignore[call-overload]
+                return f'"{RUN_FORMAT}"'.encode() in file.read(HEAD_BYTES)
+    return False
+
+
+def opened_run(path: str | os.PathLike[str]) -> Run:
+    """Return the run that `run.save(path)` wrote. Errors: as `opened`."""
+    data = _file_data(path)
+    try:
+        return Run(checked_run(typed(data.get("run"), RunRecord)))
+    except ValueError as error:
+        raise _refused(path, f"it is damaged: {error}") from None
+
+
+def _file_data(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the plain data of a file of ours. Errors: MissingFileError; WorkbenchError for other
+    faults."""
     try:
         file = Path(path)
         if file.stat().st_size > MOST_BYTES:
@@ -223,18 +258,13 @@ def _read(path: str | os.PathLike[str]) -> SavedExploration:
         raise _refused(path, because) from None
     except ValueError as error:
         raise _refused(path, f"it is damaged: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.get("format") not in (FORMAT, RUN_FORMAT):
         raise _refused(path, "it is not an exploration")
     if data.get("v") != VERSION:
         because = f"it is of form {data.get('v')!r:.20}, and this version reads {VERSION}"
         writer = str(data.get("program"))[:20]
         raise _refused(path, because, f"the version that wrote it: {writer}")
-    try:
-        saved = typed(data, SavedExploration)
-        _check(saved)
-    except ValueError as error:
-        raise _refused(path, f"it is damaged: {error}") from None
-    return saved
+    return data
 
 
 class _Mismatch(ValueError):

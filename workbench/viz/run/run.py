@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from workbench.backends.memory import memories
 from workbench.backends.native import machine
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, kind_of
 from workbench.base.files import Unpicklable, write_whole
 from workbench.base.installation import library, version
 from workbench.base.interrupts import DynamicScope
@@ -20,6 +20,7 @@ from workbench.base.recording import RunRecording, begin, end, error_words
 from workbench.base.terminal import Printed
 from workbench.viz.run.build import run_record
 from workbench.viz.run.chrome_trace import trace_text
+from workbench.viz.run.difference import RunDifference, difference
 from workbench.viz.run.facts import facts_of
 from workbench.viz.run.text import run_text
 from workbench.viz.schema.run import RunRecord, RunShare
@@ -214,6 +215,14 @@ class Run(Unpicklable, Printed):
         if self._record is None and self._make is None:
             return "a run that has not ended"
         return run_text(self.record)
+
+    def __sub__(self, other: object) -> RunDifference:
+        """Return what differs from an earlier run beyond the noise of both: `after - before`. It
+        prints a line for each kernel. Errors: WorkbenchError for a value that is no run."""
+        if not isinstance(other, Run):
+            because = f"only two runs are compared, and this is {kind_of(other)}"
+            raise WorkbenchError("cannot compare these", because, "after - before, two runs")
+        return difference(self.record, other.record)
 
 
 def _shares(rows: Iterable[RunShare]) -> RunTable:

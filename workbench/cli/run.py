@@ -1,0 +1,101 @@
+"""`workbench show`, panes of saved explorations and runs as text, and `workbench profile`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import runpy
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from msgspec import to_builtins
+
+from workbench.base.errors import MissingFileError, WorkbenchError
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.explore import load
+from workbench.viz.run.run import Run, profile
+
+RUN_PANES = ("kernels", "gaps", "memory", "phases", "modules", "kinds")
+"""The tables of a run, which `show` prints."""
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print a pane of a saved exploration or run, as text or as JSON.
+
+    Errors: WorkbenchError for a file that cannot be loaded, and for a pane or a kernel that does
+    not exist.
+    """
+    value = load(options.file)
+    if isinstance(value, Run):
+        if options.kernel is not None:
+            because = "a run has no kernels with panes of their own"
+            raise WorkbenchError("--kernel is for explorations", because, "the pane kernels")
+        text, data = _of_run(value, options.pane)
+    else:
+        text, data = _of_exploration(value, options.pane, options.kernel)
+    try:
+        print(json.dumps(data, indent=1) if options.json else text, flush=True)
+    except BrokenPipeError:  # of `| head`: nobody reads the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def profile_script(options: argparse.Namespace) -> int:
+    """Run a script as `python script.py` does, print where its time went, and save the run where
+    that was requested. Return the script's exit code; 1 if it fails: the run has what ran before.
+
+    Errors: MissingFileError for a script that is not there; WorkbenchError if a file cannot be
+    written.
+    """
+    path = Path(options.script)
+    if not path.is_file():
+        because = f"there is no such file in {Path.cwd()}"
+        raise MissingFileError(f"cannot profile {options.script}", because, "a path of a script")
+    sys.argv = [options.script, *options.arguments]
+    sys.path.insert(0, str(path.parent.resolve()))
+    code: Any = 0
+    try:
+        with profile() as run:
+            runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as error:
+        code = error.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    print(json.dumps(run.to_dict()) if options.json else run)
+    if options.save is not None:
+        print(f"the run: {run.save(options.save)}", file=sys.stderr)
+    if options.trace is not None:
+        print(f"the trace: {run.to_chrome_trace(options.trace)}", file=sys.stderr)
+    return code if isinstance(code, int) else int(code is not None)
+
+
+def _of_run(run: Run, pane: str) -> tuple[str, Any]:
+    if not pane:
+        return str(run), run.to_dict()
+    tables = {
+        "kernels": lambda: run.kernels, "gaps": lambda: run.gaps, "memory": lambda: run.memory,
+        "phases": lambda: run.phases, "modules": run.by_module, "kinds": run.by_kind,
+    }  # fmt: skip
+    if pane not in tables:
+        because = f"a run has {', '.join(RUN_PANES)}"
+        raise WorkbenchError(f"there is no pane {pane!r:.40}", because, "kernels")
+    table = tables[pane]()
+    return str(table), [row._asdict() for row in table]
+
+
+def _of_exploration(ex: Exploration, pane: str, kernel: int | None) -> tuple[str, Any]:
+    """Return the text and the data of a pane; kernels count from 1, as on the page."""
+    place = None if kernel is None else ex.kernel_at(kernel - 1)[0]
+    if not pane and place is None:
+        return str(ex), to_builtins(ex.page.record(ex), str_keys=True)
+    shown = ex.pane(pane or "loops", place)
+    text = str(shown)
+    data: dict[str, Any] = {"pane": shown.name, "kernel": kernel, "text": text}
+    section = ex.page.record(ex).panels.get(shown.name)
+    if section is not None and section.data is not None:
+        data["data"] = section.data
+    return text, data
