@@ -84,13 +84,13 @@ class GlobalCounters(metaclass=_Memory):
         _totals.__init__()  # type: ignore[misc]  # the same object: all that count have it
 
 
-Counted = tuple[UOp, UOp, str]
+CountedKernel = tuple[UOp, UOp, str]
 """A kernel without opts, which has the operations of the algorithm; the kernel that runs; and its
 device."""
 
 
 def count_launch(
-    kernel: Counted, start_ns: int, end_ns: int, written: Sequence[Buffer], error: str = ""
+    kernel: CountedKernel, start_ns: int, end_ns: int, written: Sequence[Buffer], error: str = ""
 ) -> None:
     """Count one launch of a kernel as `count_run` does, unless an `error` ended it. Recordings get
     it, too, with the memory that it has `written`."""
@@ -100,7 +100,7 @@ def count_launch(
         count_run(*kernel, (end_ns - start_ns) / 1e9)
 
 
-def launched(kernel: Counted, written: Sequence[Buffer]) -> LaunchedKernel:
+def launched(kernel: CountedKernel, written: Sequence[Buffer]) -> LaunchedKernel:
     """Return what a recording has of a launch: it keeps no memory alive."""
     frame = users_frame()
     line = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
@@ -141,7 +141,7 @@ class CountedTogether:
     """Kernels, each (plain, tuned, device) as in `count_run`, that run together: `add` counts all
     of them at once, and gives each the same part of the time."""
 
-    def __init__(self, kernels: Sequence[Counted]):
+    def __init__(self, kernels: Sequence[CountedKernel]):
         self._kernels = kernels
         estimates = [_estimate(plain) for plain, _, _ in kernels]
         self._flops = sum(each.flops for each in estimates)

@@ -1,1 +1,1 @@
-"""The console commands: `workbench lab`, `tour`, `doctor`, `bench`, `show`, `profile`."""
+"""The console commands: `workbench lab`, `tour`, `doctor`, `bench`, `tune`, `show`, `profile`."""

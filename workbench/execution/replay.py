@@ -18,7 +18,7 @@ from workbench.base import recording
 from workbench.base.context import JIT, NO_MEMORY_PLANNER
 from workbench.base.interrupts import Uninterrupted
 from workbench.base.recording import clock_ns, error_words, span
-from workbench.counters import Counted, CountedTogether, count_launch
+from workbench.counters import CountedKernel, CountedTogether, count_launch
 from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
 from workbench.execution.memory_plan import MemoryBlocks, plan_memory
@@ -58,7 +58,7 @@ class _Step(NamedTuple):
     copy copies."""
 
     step: Launch
-    kernel: Counted | None
+    kernel: CountedKernel | None
     written: tuple[Buffer, ...] = ()
     nbytes: int = 0
 
