@@ -382,7 +382,9 @@ def _spare(
     """Return the BUFFERs of intermediate values that are not needed after their last reader."""
     if is_capturing():  # a replay has its own memory for them
         return set()
-    inner = set(plan.stored.values()).difference(UOp.sink(*results).toposort())
+    inner = set(plan.stored.values()).difference(map(base, results))
+    if inner:
+        inner.difference_update(UOp.sink(*results).toposort())
     if not inner:
         return inner
     roots = set(outputs)

@@ -269,6 +269,10 @@ class Replay:
                 ]
             )
 
+    def unread(self, count: int) -> list[int]:
+        """Return which of the first `count` inputs no launch reads."""
+        return [n for n in range(count) if not self._inputs[n]]
+
     @property
     def only_computes(self) -> bool:
         """Whether a run writes no memory but its own and that of its results, each of which has all

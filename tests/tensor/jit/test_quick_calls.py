@@ -227,3 +227,10 @@ def test_jit_levels_run_the_same_kernels() -> None:
             np.testing.assert_allclose(call(x).numpy(), X + 2, rtol=1e-6)
             counts.append((call.count, GlobalCounters.kernel_count - before))
     assert counts == [(3, 3)] * 2
+
+
+def test_inputs_that_no_kernel_reads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with Context(DEBUG=1):
+        called(lambda a, b: a + 2, held(X), held(Y))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "reads input" in line]
+    assert lines == ["TinyJit: no kernel of <lambda> reads input 1"]

@@ -93,6 +93,8 @@ def capture(
         return None, result, bound
     replay = run.replay(state, nodes)
     debug_print(1, f"TinyJit: {name} captured, {replay.count} kernels and copies")
+    for n in replay.unread(len(run.arguments)):
+        debug_print(1, f"TinyJit: no kernel of {name} reads input {n}")
     kinds = [kind_of(t) for t in run.arguments]
     captured = FunctionCapture(
         name, replay, kinds, others, outline.structure, outline.rebound, state,
