@@ -124,7 +124,10 @@ def square(rng: Rng, stacked: bool = True) -> Any:
 
 def matrices(rng: Rng) -> tuple[Any, Any]:
     m, k, n = (int(i) for i in rng.integers(1, 5, 3))
-    return array(rng, (m, k)), array(rng, (k, n))
+    a, b = array(rng, (m, k)), array(rng, (k, n))
+    if not (a.all() and b.all()):  # 0 times infinity is NaN, and 0 in some products of BLAS
+        a, b = (np.where(np.isfinite(each), each, 1).astype(each.dtype) for each in (a, b))
+    return a, b
 
 
 def finite(rng: Rng, shape: tuple[int, ...], dtype: str = "float64") -> Any:
