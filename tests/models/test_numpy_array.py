@@ -16,6 +16,7 @@ import pytest
 
 from tests.support import by_rows, count
 from tests.tensor.numpy.function_cases import CASES, Rng, array, axis, shape_of
+from tests.tensor.numpy.test_against_numpy import largest_of
 from workbench import TinyJit, nn
 from workbench.base.errors import DTypeError, WorkbenchError
 from workbench.models import numpy_array
@@ -45,9 +46,8 @@ def assert_equal(got: Any, wanted: Any, what: str) -> None:
     assert kinds[0] == kinds[1], f"{what}: {kinds[0]}, not {kinds[1]}"
     tolerance = TOLERANCES.get(wanted.dtype, 0)
     with np.errstate(all="ignore"):
-        # running totals cancel: what they had may be larger than what is left
-        largest = max([0.1, *np.abs(wanted[np.isfinite(wanted)]).flat])
-        np.testing.assert_allclose(values, wanted, tolerance, tolerance * largest, err_msg=what)
+        atol = tolerance * largest_of(wanted)
+        np.testing.assert_allclose(values, wanted, tolerance, atol, err_msg=what)
 
 
 def outcome(function: Callable[[], Any]) -> Any:

@@ -220,6 +220,18 @@ def test_a_baseline_names_the_users_arrays() -> None:
     assert code == f'ex.baseline("numpy", {arrays}: f(b, a))', "the line has other names now"
 
 
+def halved(x: Any) -> Any:
+    return np.exp(x) / 2
+
+
+def test_a_function_is_its_own_baseline() -> None:
+    array = np.ones(3, np.float32)
+    ex = explore(halved, array)
+    code = baseline_recipe(ex)
+    assert code == 'ex.baseline("as it is", halved, array)'
+    exec(code, {"ex": ex, "halved": halved, "array": array})
+
+
 class Block:
     """A layer inside a list, as in a model of several blocks."""
 

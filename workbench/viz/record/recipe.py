@@ -71,10 +71,13 @@ def page_recipes(ex: Exploration) -> PageRecipes:
 
 
 def baseline_recipe(ex: Exploration) -> str:
-    """Return code that adds numpy as a baseline: the user's line if it has operators alone, which
-    numpy has, too; else a call of `f`, which the user writes. The arrays are default arguments with
-    the user's names: they are copied once, outside of the timed call. A parameter of a model, whose
-    name has dots, is an argument with its last words."""
+    """Return code that adds a baseline. A model or a function that was explored is its own, with
+    its inputs. Else it is numpy: the user's line if it has operators alone, which numpy has, too,
+    or a call of `f`, which the user writes. The arrays are default arguments with the user's names:
+    they are copied once, outside of the timed call. A parameter of a model, whose name has dots, is
+    an argument with its last words."""
+    if ex.viewer.line is not None and (explored := _explored(ex)):
+        return f'ex.baseline("as it is", {explored})'
     written = {b for item in ex.items for b in item.outputs}
     read = [b for item in ex.items for b in item.inputs if b not in written]
     names = [name for b in read if (name := ex.lines.name(b))]

@@ -296,7 +296,7 @@ const timeBaselines = (app, variants) => act(app, "results", { do: "baseline", v
 /** The hint how a cell gives a baseline, until there is one.
  * @param {App} app */
 export function baselineHint(app) {
-  const hint = `to compare with numpy: ${app.record.recipes.baseline}`;
+  const hint = `to compare: ${app.record.recipes.baseline}`;
   const isOpen = app.variant() && canAsk(app) && !app.record.elsewhere &&
     !app.record.baselines.length;
   return isOpen ? h("div", { class: "wb-quiet wb-small wb-hint" }, hint) : null;
