@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer, memories
 from workbench.backends.native.host_memory import HOST
 from workbench.base import recording
 from workbench.base.context import DEBUG
-from workbench.base.recording import LaunchedKernel, note
+from workbench.base.recording import LaunchedKernel, clock_ns, note, note_of, stamp_rows
 from workbench.base.source import users_frame
 from workbench.ir.nest.estimates import Estimates, estimate
 from workbench.ir.node.uop import UOp
@@ -98,6 +99,24 @@ def count_launch(
         note(start_ns, end_ns, "kernel", launched(kernel, written), error)
     if not error:
         count_run(*kernel, (end_ns - start_ns) / 1e9)
+
+
+def run_recorded(
+    graph: Any, kernels: Sequence[CountedKernel], written: Sequence[Sequence[Buffer]]
+) -> None:
+    """Run launches of kernels together, by a `graph` of their device that has `recorded()`, and add
+    each to recordings; what the recording itself takes is a row, too."""
+    begin_ns = clock_ns()
+    for stamps in graph.recorded():
+        numbers = dict.fromkeys(stamp[0] for stamp in stamps)
+        subjects = {number: launched(kernels[number], written[number]) for number in numbers}
+        rows = [*stamp_rows(subjects, stamps)]
+        note(begin_ns, min(row.start_ns for row in rows), "recording", None)
+        for row in rows:
+            note_of(row)
+        end_ns = max(row.end_ns for row in rows)
+        begin_ns = clock_ns()
+        note(end_ns, begin_ns, "recording", None)
 
 
 def launched(kernel: CountedKernel, written: Sequence[Buffer]) -> LaunchedKernel:

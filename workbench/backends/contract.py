@@ -276,7 +276,9 @@ class DeviceInfo(ABC):
     def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
         """Return a function that runs these launches of the device in their order, on the memory
         that is bound when it runs; like a launch without `wait`, it may return before they are
-        done. None where a device launches one by one."""
+        done. None where a device launches one by one. If the function has `recorded()`, that runs
+        them, too, and yields lists of stamps (launch, start_ns, end_ns, thread) of their parts, by
+        the clock of recordings."""
         return None
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue

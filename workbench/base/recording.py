@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
@@ -25,11 +26,11 @@ MOST_ROWS = 400_000
 """Most rows of a recording, and most rows of its memory: further ones are only counted."""
 SpanKind = Literal[
     "kernel", "copy", "schedule", "compile", "search", "capture", "replay", "realize", "memory",
-    "wait", "part",
+    "wait", "part", "recording",
 ]  # fmt: skip
 """What a row is about. `memory` is new memory from the system, `wait` a wait for a device's
 queue, `part` the
-part of a kernel that a worker of the pool ran."""
+part of a kernel that a worker of the pool ran, `recording` what the recording itself takes."""
 
 
 class Span(NamedTuple):
@@ -113,6 +114,29 @@ def note_of(row: Span) -> None:
     """Add a row, of any thread, to all recordings."""
     for recording in active:
         recording.add(row)
+
+
+def stamp_rows(
+    subjects: Mapping[int, Any], stamps: Sequence[tuple[int, int, int, int]]
+) -> Iterator[Span]:
+    """Yield the rows of launches that ran in one native call of this thread. `stamps` has the
+    number of a launch, start, end and thread of each of its parts. A launch lasts from the first
+    part to the last one; parts of other threads are rows of their own, and so is the time in which
+    this thread waits for them."""
+    thread = get_ident()
+    parts: dict[int, list[tuple[int, int, int]]] = {}
+    for number, start_ns, end_ns, other in stamps:
+        parts.setdefault(number, []).append((start_ns, end_ns, other))
+    for number, own in parts.items():
+        subject = subjects[number]
+        start_ns, end_ns = min(part[0] for part in own), max(part[1] for part in own)
+        yield Span(start_ns, end_ns, thread, "kernel", subject)
+        for first_ns, last_ns, other in own:
+            if other != thread:
+                yield Span(first_ns, last_ns, other, "part", subject)
+        mine = [last_ns for _, last_ns, other in own if other == thread]
+        if mine and max(mine) < end_ns:
+            yield Span(max(mine), end_ns, thread, "wait", "for other threads")
 
 
 def note_memory(size_bytes: int, block: int, memory: Any) -> None:

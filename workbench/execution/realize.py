@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
 from workbench.backends.native.host_memory import HOST
+from workbench.base import recording
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.errors import JitError
 from workbench.base.interrupts import Uninterrupted, free_rlock
 from workbench.base.recording import clock_ns, error_words, span
-from workbench.counters import count_launch
+from workbench.counters import CountedKernel, count_launch, count_run, run_recorded
 from workbench.debug import say_planned, say_scheduled
 from workbench.execution.buffers import (
     allocated,
@@ -217,11 +218,28 @@ def run_item(item: ScheduleItem, tuner: Tuner) -> None:
     written = [buffers[slot] for slot in item.slots]
     start_ns = clock_ns()
     try:
+        if recording.active and _run_recorded(program, buffers, counted, written):
+            return
         program(buffers)
     except BaseException as error:
         count_launch(counted, start_ns, clock_ns(), written, error_words(error))
         raise
     count_launch(counted, start_ns, clock_ns(), written)
+
+
+def _run_recorded(
+    program: Any, buffers: Sequence[Buffer], counted: CountedKernel, written: Sequence[Buffer]
+) -> bool:
+    """Run a kernel with the times of its parts, for recordings, if its device can; return whether
+    it has run."""
+    info = Device[counted[2]]
+    graph = None if info.queues else info.graph([program.bind(buffers)])
+    if not hasattr(graph, "recorded"):
+        return False
+    start_ns = clock_ns()
+    run_recorded(graph, [counted], [written])
+    count_run(*counted, (clock_ns() - start_ns) / 1e9)
+    return True
 
 
 def device_of(outputs: Sequence[UOp]) -> str:

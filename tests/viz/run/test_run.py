@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ import workbench
 from tests.support import count
 from workbench import GlobalCounters, Tensor, TinyJit, explore
 from workbench.backends.native.program import NativeProgram
+from workbench.backends.native.stamps import can_stamp
 from workbench.base import recording
 from workbench.base.errors import WorkbenchError
-from workbench.base.recording import LaunchedKernel, RunRecording
+from workbench.base.recording import LaunchedKernel, RunRecording, stamp_rows
 from workbench.measure.speeds import earlier_speeds
 from workbench.viz.run import facts
 from workbench.viz.run.build import run_record
@@ -76,6 +78,41 @@ def _pieces(rows: Any, lane: int) -> list[tuple[int, int]]:
     return [(start, start + length) for start, length, own in columns if own == lane]
 
 
+def test_kernels_of_a_replay_have_times_of_their_own() -> None:
+    """They run in one native call, and are stamped there: between them no gap is Python's."""
+
+    @TinyJit
+    def many(x: Tensor) -> Tensor:
+        for _ in range(8):
+            x = (x * 1.5 + 0.5).contiguous()
+        return x
+
+    x = Tensor(A).realize()
+    for _ in range(4):
+        wanted = many(x)
+    with workbench.profile() as run:
+        result = many(x)
+    np.testing.assert_array_equal(result.numpy(), wanted.numpy())
+    starts = [row.start_s for row in run.kernels]
+    assert len(starts) == 8 and starts == sorted(starts)
+    first, last = run.kernels[0], run.kernels[-1]
+    inner = [gap for gap in run.gaps if first.start_s < gap.start_s < last.start_s]
+    if can_stamp():
+        assert {gap.cause for gap in inner} <= {"launch"}
+
+
+def test_parts_of_threads_are_on_lanes_of_their_own() -> None:
+    subject = kernel_row(0, 0)[4]
+    here = get_ident()
+    rows = list(stamp_rows({0: subject}, [(0, 1100, 1200, here), (0, 1150, 1500, 8)]))
+    assert [row.kind for row in rows] == ["kernel", "part", "wait"]
+    record = record_of(*rows)
+    assert [lane.kind for lane in record.lanes] == ["device", "worker", "python"]
+    assert record.kernels[0].launches == 1 and record.kernels[0].total_ns == 400
+    wait = record.kinds.index("wait")
+    assert record.spans.length_ns[record.spans.kind.index(wait)] == 300
+
+
 def test_nothing_is_recorded_outside_of_profiles() -> None:
     assert recording.active == ()
     with workbench.profile() as outer:
@@ -107,7 +144,7 @@ def test_a_kernel_that_fails_ends_its_lane_with_the_error(monkeypatch: pytest.Mo
     def fail(*arguments: object) -> None:
         raise MemoryError("no more")
 
-    monkeypatch.setattr(NativeProgram, "__call__", fail)
+    monkeypatch.setattr(NativeProgram, "bind", fail)
     with workbench.profile() as run, pytest.raises(MemoryError):
         (Tensor(A).exp().contiguous() * 2).sum().realize()
     assert [error.text for error in run.record.errors if "no more" in error.text]

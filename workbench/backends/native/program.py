@@ -19,11 +19,13 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
 from typing import Any, NamedTuple
 
 from workbench.backends.compilers.refusal import errors_in, missing_kernel
 from workbench.backends.memory import Buffer
 from workbench.backends.native.jit import Code
+from workbench.backends.native.stamps import Stamp, can_stamp, run_stamped
 from workbench.backends.native.thread_pool import pool
 from workbench.backends.program.text import Source
 from workbench.base.dtypes import DType, dtypes
@@ -287,6 +289,23 @@ class NativeBatch:
     def __init__(self, launches: Sequence[NativeLaunch]):
         self._launches = [*launches]
         self._runs: list[Callable[[], None]] | None = None
+        self._groups = [[launch] for launch in self._launches]
+
+    def recorded(self) -> Iterator[list[Stamp]]:
+        """Run the launches; yield the stamps of their parts, those of each native call together.
+        Before the first call of the batch each is a call of its own."""
+        first = 0
+        for group in self._groups:
+            if can_stamp() and all(launch.is_one_call for launch in group):
+                stamps = run_stamped([launch.row for launch in group])
+                yield [stamp._replace(launch=first + stamp.launch) for stamp in stamps]
+            else:
+                for number, launch in enumerate(group, first):
+                    start_ns = time.perf_counter_ns()
+                    launch()
+                    end_ns = time.perf_counter_ns()
+                    yield [Stamp(number, start_ns, end_ns, get_ident())]
+            first += len(group)
 
     def __call__(self) -> None:
         if self._runs is None:
@@ -310,6 +329,7 @@ class NativeBatch:
             groups[-1].append(launch)
             if not launch.is_one_call:
                 sum_s = SLICE_S  # the next one begins a group
+        self._groups = groups
         return [_native_call(group) for group in groups]
 
 

@@ -34,7 +34,7 @@ CAUSES: tuple[GapCause, ...] = get_args(GapCause)
 _CAUSE_OF: Mapping[str, GapCause] = {
     "realize": "launch", "replay": "launch", "schedule": "schedule", "compile": "compile",
     "search": "search", "capture": "capture", "copy": "copy", "memory": "memory",
-    "wait": "waiting",
+    "wait": "waiting", "recording": "recording",
 }  # fmt: skip
 """The cause of a gap in which a span of this kind is the innermost."""
 _OF_KERNELS = ("kernel", "part")

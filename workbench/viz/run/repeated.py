@@ -6,18 +6,26 @@ chosen for it: those of the variant that was added last, or else the default opt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from threading import enumerate as threads_alive
 from threading import get_ident
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
 from workbench.base.errors import DTypeError, WorkbenchError, require
-from workbench.base.recording import LaunchedKernel, RunRecording, SpanKind, clock_ns, error_words
+from workbench.base.recording import (
+    LaunchedKernel,
+    RunRecording,
+    SpanKind,
+    clock_ns,
+    error_words,
+    stamp_rows,
+)
 from workbench.base.trace import unobserved
 from workbench.execution.memory_plan import MemoryPlan
 from workbench.ir.rewriting.rewrite import without
@@ -44,10 +52,22 @@ MOST_BLOCKS = 20_000
 class _RoundStep(NamedTuple):
     """A launch of a kernel or a copy, and its item's number in the exploration."""
 
-    launch: Callable[[], object]
+    launch: Any
     kind: SpanKind
     subject: LaunchedKernel | int
     item: int
+
+    @property
+    def device(self) -> str:
+        """The device of a kernel; "" for a copy."""
+        return self.subject.device if isinstance(self.subject, LaunchedKernel) else ""
+
+
+class _NativeGroup(NamedTuple):
+    """Kernels that run in one native call of a `graph` of their device."""
+
+    steps: Sequence[_RoundStep]
+    graph: Any
 
 
 def repeated(ex: ScheduledTensors, chosen: Mapping[int, Kernel], device: str, repeat: int) -> Run:
@@ -70,11 +90,12 @@ def repeated(ex: ScheduledTensors, chosen: Mapping[int, Kernel], device: str, re
     starts: list[int] = []
     with unobserved():
         steps = _steps(ex, chosen, on)
+        grouped = [*_grouped(steps)]
         recording.start_ns = clock_ns()
         try:
             for _ in range(rounds):
                 starts.append(clock_ns())
-                _round(steps, recording)
+                _round(grouped, recording)
         except (Exception, KeyboardInterrupt) as error:
             recording.error = error_words(error)
         recording.end_ns = clock_ns()
@@ -102,10 +123,13 @@ def _rounds(repeat: object) -> int:
     return repeat
 
 
-def _round(steps: Sequence[_RoundStep], recording: RunRecording) -> None:
+def _round(steps: Sequence[_RoundStep | _NativeGroup], recording: RunRecording) -> None:
     thread, first_ns = get_ident(), clock_ns()
     try:
         for step in steps:
+            if isinstance(step, _NativeGroup):
+                _run_group(step, recording)
+                continue
             start_ns = clock_ns()
             try:
                 step.launch()
@@ -116,6 +140,36 @@ def _round(steps: Sequence[_RoundStep], recording: RunRecording) -> None:
             recording.add((start_ns, clock_ns(), thread, step.kind, step.subject, ""))
     finally:
         recording.add((first_ns, clock_ns(), thread, "replay", "a round", ""))
+
+
+def _run_group(group: _NativeGroup, recording: RunRecording) -> None:
+    begin_ns, thread = clock_ns(), get_ident()
+    subjects = dict(enumerate(step.subject for step in group.steps))
+    for stamps in group.graph.recorded():
+        rows = [*stamp_rows(subjects, stamps)]
+        start_ns, end_ns = min(row.start_ns for row in rows), max(row.end_ns for row in rows)
+        recording.add((begin_ns, start_ns, thread, "recording", None, ""))
+        for row in rows:
+            recording.add(row)
+        begin_ns = clock_ns()
+        recording.add((end_ns, begin_ns, thread, "recording", None, ""))
+
+
+def _grouped(steps: Sequence[_RoundStep]) -> Iterator[_RoundStep | _NativeGroup]:
+    """Yield the steps; neighbouring kernels that their device can run in one native call are one
+    group, so that no gap between them comes from Python."""
+    for device, group in groupby(steps, key=lambda step: step.device):
+        own = [*group]
+        info = Device[device] if device else None
+        graph: Any = None
+        if info is not None and not info.queues:
+            graph = info.graph([step.launch for step in own])
+        if hasattr(graph, "recorded"):
+            graph()  # it then knows which kernels are short
+            _ = [*graph.recorded()]  # its code is loaded
+            yield _NativeGroup(own, graph)
+        else:
+            yield from own
 
 
 def _steps(ex: ScheduledTensors, chosen: Mapping[int, Kernel], on: str) -> list[_RoundStep]:

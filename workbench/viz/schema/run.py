@@ -15,11 +15,12 @@ from workbench.base.typed import Amount, Count
 LaneKind = Literal["python", "device", "worker"]
 GapCause = Literal[
     "Python", "launch", "schedule", "compile", "search", "capture", "copy", "memory", "waiting",
-    "outside",
+    "recording", "outside",
 ]  # fmt: skip
 """What a thread did between two kernels. `Python`: the user's code. `launch`: the work of `realize`
 and replays around kernels. `memory`: new memory from the system. `waiting`: for other threads.
-`outside`: no Python work of this process was recorded there."""
+`recording`: what the
+recording itself takes. `outside`: no Python work of this process was recorded there."""
 
 
 class RunKernel(Struct, forbid_unknown_fields=True):
