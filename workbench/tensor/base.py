@@ -247,7 +247,8 @@ class Base(Methods):
                     note_results([node], origins)
                 self._uop = node
                 self._replayed = None
-        return self._uop
+        present: UOp = object.__getattribute__(self, "_uop")  # not by `__getattr__`
+        return present
 
     def _leaf_if(self, requires_grad: bool | None) -> Self:
         """Set `requires_grad` unless it is None, and return this tensor."""

@@ -149,7 +149,8 @@ class VersionedMemory:
                 if self.replayed is version:
                     self.value = value
                     self.replayed = None
-        return self.value
+        present: UOp = object.__getattribute__(self, "value")  # not by `__getattr__`
+        return present
 
     def write(self, value: UOp) -> None:
         """Make `value`, of the same shape and dtype, the present version."""
