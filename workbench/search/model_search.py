@@ -139,6 +139,7 @@ MOST_SHARE = 0.25
 """Share of a longer budget that the search of one kernel may take."""
 LEAST_SHARE = 0.001
 """A kernel that may save less than this share of all is not searched, even if there is time."""
+OVER = "the time was over"
 RANKING_SHARE = 0.1
 """Share of the budget for timing the default opts; later kernels' times are predicted."""
 ROOF_SHARE = 0.05
@@ -337,6 +338,7 @@ def search_model(
             devices = [each.device for each in searchable]
             with _pools(executor, entries, devices) as pools:
                 state.run(pools, time.monotonic() + budget_s)
+            ended = OVER if state.is_over else ended
         except KeyboardInterrupt:
             ended = INTERRUPTED
     results = sorted(state.results, key=lambda result: -result.default_s)
@@ -362,6 +364,8 @@ class _ModelSearching:
 
     def __init__(self, path: Path, width: int, budget_s: float, report: Report):
         self.path, self.results = path, list[KernelResult]()
+        self.is_over = False
+        """Whether kernels were left for lack of time."""
         self._most_s = max(MOST_S, MOST_SHARE * budget_s)
         self._width, self._report = width, report
         self._file = _writable(path)
@@ -402,9 +406,10 @@ class _ModelSearching:
             entry = pool.queue.pop(0)
             each = entry.kernel
             if not seconds:
-                why = "the time was over" if entry.saving_s else "its runs could save too little"
+                why = OVER if entry.saving_s else "its runs could save too little"
                 default_us = entry.default_s * 1e6
                 note = f"not searched: {why}"
+                self.is_over |= bool(entry.saving_s)
                 self._add(KernelResult(each, pool.machine, note=note, default_us=default_us))
                 continue
             starts = self._starts(entry)
