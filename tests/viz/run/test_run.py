@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import workbench
 from tests.support import count
@@ -22,6 +23,7 @@ from workbench.measure.speeds import earlier_speeds
 from workbench.viz.run import facts
 from workbench.viz.run.build import run_record
 from workbench.viz.run.facts import facts_of
+from workbench.viz.run.help import help_rows
 from workbench.viz.run.run import Run
 from workbench.viz.schema.run import RunRecord
 
@@ -162,6 +164,20 @@ def test_a_run_of_an_exploration_repeats_its_kernels_and_writes_nothing() -> Non
     assert run.record.memory.is_planned and run.record.memory.peak_bytes > 0
     assert all(row.kernel == ex.kernels[0].title for row in run.kernels[:1])
     assert not np.any(ex.tensors[0].numpy()[:0])
+
+
+def test_a_variant_that_was_measured_to_be_faster_would_help() -> None:
+    ex = explore(step(Tensor(A)))
+    run = ex.run(repeat=3)
+    launches = {
+        k.place: LaunchedKernel(p.ast, p.ast, "LLVM")
+        for k, p in zip(run.record.kernels, ex.kernels, strict=True)
+    }
+    slow = [replace(k, median_ns=1e6, total_ns=3_000_000) for k in run.record.kernels]
+    rows = help_rows(slow, launches, {0: [("UPCAST g0 4", 1e-4), ("no", 2e-3)]})
+    row = next(row for row in rows if row.kernel == 0 and row.is_measured)
+    assert (row.opts, round(row.to_ns), round(row.saves_ns)) == ("UPCAST g0 4", 100_000, 2_700_000)
+    assert len(rows) <= 3 and rows == sorted(rows, key=lambda each: -each.saves_ns)
 
 
 @pytest.mark.parametrize("repeat", [0, -1, True, 2.0, "3", 10**9])

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import groupby
 from threading import enumerate as threads_alive
 from threading import get_ident
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from workbench.backends.device import Device
@@ -40,11 +41,13 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.title import value_title
 from workbench.viz.run.build import peak, run_record
 from workbench.viz.run.facts import facts_of_kernels
+from workbench.viz.run.help import Measured, help_rows
 from workbench.viz.run.run import Run, machine_words
 from workbench.viz.schema.run import RunMemory, RunRecord
 
 MOST_ROUNDS = 100_000
 """Most rounds of a run."""
+NOTHING_MEASURED: Measured = MappingProxyType({})
 MOST_BLOCKS = 20_000
 """Most blocks of memory that are shown: those of the first rounds."""
 
@@ -70,9 +73,16 @@ class _NativeGroup(NamedTuple):
     graph: Any
 
 
-def repeated(ex: ScheduledTensors, chosen: Mapping[int, Kernel], device: str, repeat: int) -> Run:
+def repeated(
+    ex: ScheduledTensors,
+    chosen: Mapping[int, Kernel],
+    device: str,
+    repeat: int,
+    measured: Measured = NOTHING_MEASURED,
+) -> Run:
     """Return the run of `repeat` rounds of all kernels on a `device` ("": the exploration's), after
-    one that is not recorded. `chosen` has the kernels with opts by hand, by place. Ctrl-C ends it,
+    one that is not recorded. `chosen` has the kernels with opts by hand, by place, `measured` the
+    times of their variants. Ctrl-C ends it,
     and so does a kernel that fails: the run then has what ran before, and its `record.error`.
 
     Errors: DTypeError for a `repeat` that is no number of rounds; WorkbenchError if there are no
@@ -104,9 +114,11 @@ def repeated(ex: ScheduledTensors, chosen: Mapping[int, Kernel], device: str, re
 
     def record() -> RunRecord:
         facts = facts_of_kernels(kernels)
-        return run_record(
-            recording, facts, title, machine_words(), starts, partial(_memory, ex, steps, recording)
-        )
+        memory = partial(_memory, ex, steps, recording)
+        made = run_record(recording, facts, title, machine_words(), starts, memory)
+        kernels_run = [s.subject for s in steps if isinstance(s.subject, LaunchedKernel)]
+        made.help = help_rows(made.kernels, {k.place: k for k in kernels_run}, measured)
+        return made
 
     run = Run(make=record)
     with suppress(WorkbenchError):

@@ -27,6 +27,7 @@ from workbench.viz.files.files import file_text
 from workbench.viz.files.load import opened, saved_files
 from workbench.viz.files.script import DATA_SUFFIX, chosen_by_hand, script_of
 from workbench.viz.formatters import exploration_bundle, pane_bundle
+from workbench.viz.model.words import opts_words
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
 from workbench.viz.record.recipe import baseline_recipe
@@ -132,13 +133,21 @@ class LivePage:
         """Return the run of repeated rounds of the kernels; the display keeps it."""
         session: Session | None = ex.display.session
         chosen: dict[int, Kernel] = {}
+        measured: dict[int, list[tuple[str, float]]] = {}
         if session is not None:
             with session.lock:
-                for number in range(len(ex.kernels)):
-                    place = chosen_by_hand(session, number)
+                places = [chosen_by_hand(session, number) for number in range(len(ex.kernels))]
+                for number, place in enumerate(places):
                     if place is not None and place not in session.edited:
                         chosen[number] = session.kernels[place]
-        run = ex.display.run = repeated(ex, chosen, device, repeat)
+                for place, row in enumerate(session.record.variants):
+                    timing = row.timing
+                    if timing is None or timing.machine or row.deleted or place in session.edited:
+                        continue
+                    if timing.device == (device or ex.device):
+                        words = opts_words(session.kernels[place].applied_opts)
+                        measured.setdefault(row.kernel, []).append((words, timing.median_s))
+        run = ex.display.run = repeated(ex, chosen, device, repeat, measured)
         return run
 
     def from_file(self, path: Path) -> Exploration:
