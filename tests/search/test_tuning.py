@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import warnings
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from tests.support import count
 from workbench import Context, Device, Opt, OptOps, Tensor, TinyJit, explore
 from workbench.base.installation import version
 from workbench.ir.node.uop import UOp
@@ -25,6 +27,7 @@ from workbench.search.tuning_file import (
     kernel_hash,
     machine_of,
     opts_of,
+    opts_text,
     structure_hash,
 )
 
@@ -177,3 +180,19 @@ def test_the_folder_of_a_model_is_looked_in(
         assert tuned(kernel, "LLVM") is not with_opts(kernel)
         tuning.note_model_file(tmp_path / "net.onnx")
         assert tuned(kernel, "LLVM") is with_opts(kernel)
+
+
+def test_no_opts_of_a_file_break_a_run(kernel: UOp) -> None:
+    values = [None, 0, 1, 3, 8, 999_999_999, "g0", "g1", "r0", "x", "8x8", "g0 g1 r0", " "]
+    for seed in range(count(4000)):
+        draw = random.Random(seed)
+        opts = []
+        for _ in range(draw.randint(1, 3)):
+            axis = draw.choice(values)
+            arg = None if axis is None else draw.choice(values)
+            opts.append(Opt(draw.choice(list(OptOps)), axis, arg))
+        file = TuningFile.of([row_of(kernel, opts_text(opts))])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            after = tuning._applied(file, kernel, "LLVM")
+        assert after is None or after.op is kernel.op, f"{seed=} {opts}"
