@@ -174,6 +174,23 @@ def test_sizes_may_differ_from_call_to_call() -> None:
         torch.testing.assert_close(ours(x), with_sizes(x))
 
 
+def test_views_share_memory_whatever_the_sizes() -> None:
+    def viewed(x: Any) -> Any:
+        y = x * 2
+        return y, y.t(), y[1:], x.view(-1), x[:, 1:]
+
+    ours = compiled(viewed, dynamic=True)
+    for size in (3, 5, 2):
+        x = torch.randn(size, 4)
+        pairs = list(zip(ours(x), viewed(other := x.clone()), strict=True))
+        for mine, theirs in pairs:
+            mine.add_(1)
+            theirs.add_(1)
+        torch.testing.assert_close(x, other)
+        for mine, theirs in pairs:
+            torch.testing.assert_close(mine, theirs, check_stride=True)
+
+
 def test_arguments_that_are_written_hold_the_values() -> None:
     def running(x: Any, total: Any) -> Any:
         total += x.sum(0)

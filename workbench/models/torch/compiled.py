@@ -288,8 +288,8 @@ def _is_view(node: Any) -> bool:
     returns = getattr(getattr(node.target, "_schema", None), "returns", ())
     if not any(each.alias_info is not None for each in returns):
         return False
-    strides = node.args[0].meta["val"].stride()  # symbols, where sizes differ from call to call
-    return all(isinstance(n, int) for n in strides)
+    declared = node.args[0].meta["val"]
+    return _strides_of(declared, declared.shape) is not None
 
 
 def _viewed(node: Any) -> Any:
@@ -427,14 +427,43 @@ def _from_ours(value: Any) -> Any:
     return handed_over(value) if isinstance(value, Tensor) else value
 
 
+def _strides_of(declared: Any, shape: Sequence[Any]) -> Sequence[int] | None:
+    """Return the strides that PyTorch expects of a tensor of a shape. Where sizes differ from call
+    to call, they are those of dense memory with the axes in the order of the first call; None if
+    that was not dense."""
+    strides = declared.stride()
+    if all(isinstance(n, int) for n in strides):
+        return tuple(strides)
+    first = [_at_first(n) for n in strides]
+    sizes = [_at_first(n) for n in declared.shape]
+    order = sorted(range(len(first)), key=lambda axis: (first[axis], sizes[axis]))
+    if _dense(sizes, order) != first:
+        return None
+    return _dense(shape, order)
+
+
+def _dense(shape: Sequence[Any], order: Sequence[int]) -> list[Any]:
+    """Return the strides of dense memory; `order` has the axes, that of stride 1 first."""
+    strides, size = [0] * len(shape), 1
+    for axis in order:
+        strides[axis] = size
+        size *= shape[axis]
+    return strides
+
+
+def _at_first(number: Any) -> Any:
+    """Return the value of a size in the first call."""
+    return number if isinstance(number, int) else number.node.hint
+
+
 def _laid_out(value: Any, declared: Any) -> Any:
     """Return a tensor with the strides that PyTorch expects: later views depend on them."""
     import torch
 
     if not (hasattr(declared, "stride") and hasattr(value, "stride")):  # None orders effects
         return value
-    wanted = declared.stride()
-    if not all(isinstance(n, int) for n in wanted):
+    wanted = _strides_of(declared, value.shape)
+    if wanted is None:
         return value
     pairs = list(zip(value.shape, value.stride(), wanted, strict=True))
     if all(mine == other for size, mine, other in pairs if size > 1):
