@@ -6,6 +6,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 from workbench.backends.device import Device
+from workbench.backends.native.stamps import can_stamp
 from workbench.base.errors import WorkbenchError
 from workbench.base.recording import LaunchedKernel
 from workbench.base.source import line_at
@@ -88,7 +89,10 @@ class Predictor:
                 bottleneck = bottleneck_of(cost, target)
         except WorkbenchError:
             return
-        row.predicted_ns = cost.predicted_s * 1e9
+        launch_s = 0.0  # a stamp is taken after the launch from Python
+        if own is not None and not info.queues and can_stamp():
+            launch_s = own.launch(1)
+        row.predicted_ns = max(0.0, cost.predicted_s - launch_s) * 1e9
         row.bound, row.why = bottleneck.what, bottleneck.why
 
     def _own_speeds(self) -> Speeds | None:
