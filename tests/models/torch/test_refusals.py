@@ -15,7 +15,7 @@ T = torch.nn
 
 
 class Branching(T.Module):  # type: ignore[misc, name-defined]
-    def forward(self, x: Any) -> Any:
+    def forward(this, x: Any) -> Any:  # not every network says self
         return x * 2 if x.sum() > 0 else x
 
 

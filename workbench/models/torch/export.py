@@ -118,7 +118,8 @@ def _where(module: Any, error: Exception) -> str:
     path = line = ""
     trace = error.__traceback__
     while trace is not None:
-        owner, file = trace.tb_frame.f_locals.get("self"), trace.tb_frame.f_code.co_filename
+        code = trace.tb_frame.f_code
+        owner, file = trace.tb_frame.f_locals.get("".join(code.co_varnames[:1])), code.co_filename
         if isinstance(owner, torch.nn.Module):
             path = paths.get(id(owner), path)
             line = line if file.startswith(own) else f"{file}, line {trace.tb_lineno}"
