@@ -107,6 +107,8 @@ def __getattr__(name: str) -> Any:
     with no_fork:  # in a forked child a module that is half imported would stay so
         if name == "Kernel":  # a kernel read from text has its picture, too
             import_module("workbench.viz.formatters").register_all()
+        if name == "profile":  # so has a run
+            import_module("workbench.viz.exploration.explore").registered_page()
         value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

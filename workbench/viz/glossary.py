@@ -353,6 +353,41 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " share memory as far as their lives do not overlap. The highest bar is marked; on"
             " hover a bar lists the values that live.",
     },
+    "run": {
+        "run": "All kernels of the expression, run in their order, warm, as they were chosen: what"
+            " ran when, on which thread, the gaps between, and the memory. w s zoom, a d move.",
+        "timeline": "A row for each thread of Python, with the work around kernels, and one for"
+            " each device, with the kernels that a thread launched on it; time runs to the right.",
+        "gap": "Time of a device without a kernel, by what the thread did: launch, schedule,"
+            " compile, copy, memory, Python (your code), waiting for other threads, or outside:"
+            " nothing of this process was recorded.",
+        "where the time went": "The time of the threads that launch kernels: in kernels, by phase,"
+            " and in gaps, by their cause.",
+        "what would help": "The changes that would save most of this run: a kernel with other opts"
+            " that were measured, or that the cost model predicts to be faster.",
+        "against the run before": "Kernels whose times differ by more than the noise: the middle"
+            " halves of their launches have nothing in common. A round runs all kernels once.",
+        "share of the run": "Of the time in kernels, all launches together.",
+        "launches": "How often the kernel ran.",
+        "median": "The middle one of the times of all launches.",
+        "spread": "Half of what lies between the ends of the middle half of the launches, as a"
+            " share of the median.",
+        "predicted time": "The time of a launch by the cost model. What is off by more than 1.5 is"
+            " marked with ≠: a wrong model says something, too.",
+        "ratio": "Measured time by predicted time, a launch.",
+        "bound of a kernel": "What limits the kernel by the cost model.",
+        "module of a kernel": "The module of your model that made what the kernel computes.",
+        "kind of kernel": "What the kernel computes, in a word.",
+        "phase of a kernel": "The phase of training: forward, backward, optimiser; or weights.",
+        "time in the run": "The time of all launches together.",
+        "operations of a launch": "Operations that the kernel must make by its algorithm, a"
+            " launch; of a group those of all launches.",
+        "bytes of a launch": "Bytes that the kernel must read and write, a launch; of a group"
+            " those of all launches.",
+        "saved in a round": "The time that a round saves against the run before; − is a loss.",
+        "time before": "The median time of a launch in the run before.",
+        "time now": "The median time of a launch in this run.",
+    },
     "passes": {
         "typed rule": "A rule of your own, for this kernel: a pattern, ->, and what it becomes. x"
             " is any value, x:float one of that kind, c or c1 a constant; max(x, y) and other ops"

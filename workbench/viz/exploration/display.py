@@ -16,7 +16,8 @@ class Display:
     set once they are shown; `view` is the selection in the page; `baselines` are functions to
     compare with, by name; `ask` names a question ("": none), whose answer is hidden, with its
     hints, until there is a `guess` (None: none yet); `on` is the device that the kernels are for
-    ("": the tensors'); `run` is the last Run of the kernels (None: none)."""
+    ("": the tensors'); `runs` are the last two Runs of the kernels, the latest
+    last."""
 
     session: Any = None
     view: ViewState = field(default_factory=ViewState)
@@ -24,7 +25,7 @@ class Display:
     ask: str = ""
     guess: str | None = None
     on: str = ""
-    run: Any = None
+    runs: tuple[Any, ...] = ()
 
     @property
     def waits(self) -> str:

@@ -361,9 +361,10 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
     def select(self, *unnamed: Any, **view: Any) -> None:
         """Set the selection in the notebook's workbench of this exploration: mode (a layout:
-        "board", "tune", "rewrites", "plan", "side_by_side", "rules", "gpu", "schedule", "trace",
-        "teach", "compare", "compare_plans", "accesses" or "values"), kernel (or its position),
-        variant, node, line (positions in the record), axis (a name), language ("C", "asm", ..).
+        "board", "tune", "rewrites", "plan", "side_by_side", "rules", "gpu", "run", "schedule",
+        "trace", "teach", "compare", "compare_plans", "accesses" or "values"), kernel (or its
+        position), variant, node, line (positions in the record), axis (a name), language ("C",
+        "asm", ..).
 
         Errors: WorkbenchError for anything else.
         """

@@ -34,6 +34,7 @@ from workbench.viz.names import Names, module_paths, names_of
 from workbench.viz.page.document import modes
 from workbench.viz.page.panel import pane_of, panes
 from workbench.viz.pane import Pane
+from workbench.viz.run.run import Run
 from workbench.viz.session.show import LivePage
 
 
@@ -55,8 +56,8 @@ def explore(
 
     It computes nothing. As the last line of a notebook cell it is the workbench. `show` names one
     pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory", "gpu",
-    "accesses" or "values"; with "board", "tune", "side_by_side", "schedule", "trace", "compare",
-    "compare_plans" or "teach" the whole workbench opens in that layout.
+    "run", "accesses" or "values"; with "board", "tune", "side_by_side", "schedule", "trace",
+    "compare", "compare_plans" or "teach" the whole workbench opens in that layout.
     `without` names rules and steps that are switched off, from scheduling to code (`show="rules"`
     lists them). `ask` asks for a guess first: "kernels" (how many will it be?), "opts" (which does
     auto apply?), "bound" (what does it wait for?) or "time", of the first kernel, or of another
@@ -171,6 +172,7 @@ def registered_page() -> LivePage:
     page = LivePage()
     register(Exploration, page.bundle)
     register(Pane, page.pane_bundle)
+    register(Run, page.run_bundle)
     return page
 
 

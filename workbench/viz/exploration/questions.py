@@ -67,6 +67,7 @@ TRIED = (
     HiddenPart(["plan", "runs", "*", "predicted_s"]),
     HiddenPart(["plan", "runs", "*", "spread"]),
     HiddenPart(["plan", "compared"]),
+    HiddenPart(["runs"], []),
 )
 """Parts of a record: tried variants, offers, and times of kernels with the default opts."""
 TIMES = (

@@ -1190,8 +1190,9 @@ export interface SavedPlanRow {
  * that other notebooks saved, and that are not shown; `saved_edits` are words, each on
  * edited texts that are not shown because they failed, or because other rules were off;
  * `restoring` counts those that are being restored (null: none); `unsaved` are words on what
- * a limit leaves out of what is saved. `saved_plans` can be made again. `ask` is the
- * question that waits for a guess; `left_out` says in words what a saved copy lacks.
+ * a limit leaves out of what is saved. `saved_plans` can be made again. `runs` are the last
+ * two runs of the kernels, the latest last. `ask` is the question that waits for a guess;
+ * `left_out` says in words what a saved copy lacks.
  */
 export interface PageRecord {
   v: number;
@@ -1229,6 +1230,7 @@ export interface PageRecord {
   panels: Record<string, PanelSection | null>;
   n?: number;
   origin?: string;
+  runs?: Array<RunRecord>;
   ask?: QuestionRow | null;
   left_out?: string;
 }
@@ -2188,6 +2190,16 @@ export interface KernelsRequest {
 }
 
 /**
+ * Run all kernels `repeat` times, as they were chosen.
+ */
+export interface RunRequest {
+  do: "run";
+  repeat: number;
+  id?: number | null;
+  record?: number | null;
+}
+
+/**
  * Search for faster opts, for `budget_s` seconds.
  */
 export interface SearchRequest {
@@ -2428,6 +2440,7 @@ export type AnyRequest =
   | PlansRequest
   | CheckAllRequest
   | KernelsRequest
+  | RunRequest
   | SearchRequest
   | EmulateRequest
   | StopJobs
@@ -2483,6 +2496,7 @@ export interface Results {
   plans: NoResult;
   check_all: NoResult;
   kernels: NoResult;
+  run: NoResult;
   search: VariantReply;
   emulate: NoResult;
   stop: StoppedJobs;

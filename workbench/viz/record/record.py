@@ -50,6 +50,7 @@ from workbench.viz.record.plan import (
     region_rows,
 )
 from workbench.viz.record.recipe import Tables, opening
+from workbench.viz.run.run import run_rows as run_rows_of
 from workbench.viz.schema.messages import RecordPatch
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import Nest
@@ -102,6 +103,7 @@ class Recorder:
         self._upcoming: Callable[[], object] | None = None
         """What the next piece needs, and can be computed before it."""
         self.record = opening(exploration, tables, machine_speeds)
+        self.record.runs = run_rows_of(exploration.display.runs)
         if exploration.display.ask:
             self.record.ask = question_row(exploration.display.ask, self.record)
         self._changes = Changes(self.record)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from workbench.viz.model.words import plural
 from workbench.viz.page.document import Constants, packed
 from workbench.viz.record.about import ASSEMBLY
+from workbench.viz.run.run import without_timeline
 from workbench.viz.schema.record import NodeColumns, PageRecord, RecordedPass
 from workbench.viz.schema.variant import CodeRow, SearchRow, VariantRow
 
@@ -87,6 +88,8 @@ def _reductions(
         counts[part.words] = _take_out(part, others)
         _tidy(record)
         yield _of_variants(part.words, counts[part.words])
+    runs, record.runs = record.runs, [without_timeline(run) for run in record.runs]
+    yield "the timeline of the run" if record.runs != runs else ""
     rules = record.panels.get("rules")
     if rules is not None and to_builtins(rules) != constants.sections.get("rules"):
         record.panels = {**record.panels, "rules": None}

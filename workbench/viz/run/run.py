@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from workbench.backends.memory import memories
 from workbench.backends.native import machine
@@ -18,12 +19,14 @@ from workbench.base.installation import library, version
 from workbench.base.interrupts import DynamicScope
 from workbench.base.recording import RunRecording, begin, end, error_words
 from workbench.base.terminal import Printed
+from workbench.viz.page.document import export_html
 from workbench.viz.run.build import run_record
 from workbench.viz.run.chrome_trace import trace_text
 from workbench.viz.run.difference import RunDifference, difference
 from workbench.viz.run.facts import facts_of
+from workbench.viz.run.page import RUN_VIEW, page_record
 from workbench.viz.run.text import run_text
-from workbench.viz.schema.run import RunRecord, RunShare
+from workbench.viz.schema.run import RunGaps, RunRecord, RunShare, RunSpans
 
 RUN_FORMAT = "workbench run"
 """The field `format` of a run's file."""
@@ -211,8 +214,21 @@ class Run(Unpicklable, Printed):
         """
         return write_whole(path, lambda: trace_text(self.record))
 
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the run as one page that opens offline, the pane Run of the workbench; return its
+        path.
+
+        Errors: WorkbenchError if the file cannot be written.
+        """
+        return write_whole(path, lambda: export_html(page_record(self.record), RUN_VIEW))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has its rows: the block that it profiles has ended."""
+        return self._record is not None or self._make is not None
+
     def __str__(self) -> str:
-        if self._record is None and self._make is None:
+        if not self.is_over:
             return "a run that has not ended"
         return run_text(self.record)
 
@@ -223,6 +239,20 @@ class Run(Unpicklable, Printed):
             because = f"only two runs are compared, and this is {kind_of(other)}"
             raise WorkbenchError("cannot compare these", because, "after - before, two runs")
         return difference(self.record, other.record)
+
+
+def run_rows(runs: Sequence[Run]) -> list[RunRecord]:
+    """Return the records of runs as a page has them: of those before the last only the kernels,
+    with which it compares the last."""
+    records = [run.record for run in runs]
+    return [*map(without_timeline, records[:-1]), *records[-1:]]
+
+
+def without_timeline(run: RunRecord) -> RunRecord:
+    """Return a run without its spans, gaps and blocks of memory."""
+    spans, gaps = RunSpans([], [], [], [], [], []), RunGaps([], [], [], [])
+    memory = replace(run.memory, start_ns=[], end_ns=[], bytes=[], memory=[], label=[])
+    return replace(run, spans=spans, gaps=gaps, memory=memory, errors=[], lanes=[], names=[])
 
 
 def _shares(rows: Iterable[RunShare]) -> RunTable:

@@ -17,6 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 from workbench.base.typed import Amount, Count
 from workbench.ir.text.phrases import OwnLine
 from workbench.viz.schema.plan import PlanPicture
+from workbench.viz.schema.run import RunRecord
 from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, VariantRow
 
 # --------------------------------------------------------------------------------------------------
@@ -463,8 +464,9 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     notebooks saved, and that are not shown; `saved_edits` are words, each on edited texts that are
     not shown because they failed, or because other rules were off; `restoring` counts those that
     are being restored (null: none); `unsaved` are words on what a limit leaves out of what is
-    saved. `saved_plans` can be made again. `ask` is the question that waits
-    for a guess; `left_out` says in words what a saved copy lacks."""
+    saved. `saved_plans` can be made again. `runs` are the last two runs of the kernels, the latest
+    last. `ask` is the question that waits for a guess; `left_out` says in words what a saved copy
+    lacks."""
 
     v: int
     key: str
@@ -501,5 +503,6 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     panels: dict[str, PanelSection | None]
     n: int | UnsetType = UNSET
     origin: str = ""
+    runs: list[RunRecord] = []
     ask: QuestionRow | None = None
     left_out: str = ""

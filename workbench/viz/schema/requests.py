@@ -83,6 +83,7 @@ Roots = Annotated[
 NodePlaces = Annotated[
     list[Node], Meta(max_length=MOST_ROOTS, title=f"list of at most {MOST_ROOTS} nodes")
 ]
+Rounds = Annotated[int, Meta(ge=1, le=1000, title="number of rounds from 1 to 1000")]
 Steps = Annotated[int, Meta(ge=1, le=1 << 20, title="number of steps")]
 GroupNumbers = Annotated[
     list[Place], Meta(max_length=3, title="list of at most 3 numbers of a work-group")
@@ -438,6 +439,12 @@ class KernelsRequest(Request, tag="kernels"):
     """Time the kernels that have no time yet, with the default opts."""
 
 
+class RunRequest(Request, tag="run"):
+    """Run all kernels `repeat` times, as they were chosen."""
+
+    repeat: Rounds
+
+
 class SearchRequest(Request, tag="search"):
     """Search for faster opts, for `budget_s` seconds."""
 
@@ -511,6 +518,7 @@ AnyRequest = (
     | CheckAllRequest
     | CheckNodesRequest
     | KernelsRequest
+    | RunRequest
     | SearchRequest
     | EmulateRequest
     | PairsRequest

@@ -54,6 +54,7 @@ from workbench.viz.session.handlers import (
     opt_lists,
     plan_comparison,
     rule_toggles,
+    runs,
     variant_comparison,
     variant_transfer,
     variants,
@@ -108,6 +109,7 @@ LONG: dict[str, Callable[..., Any]] = {
     "plans": plan_comparison.measure,
     "kernels": all_kernels.measure,
     "check_all": all_kernels.check_all,
+    "run": runs.run,
     "check_nodes": node_values.check_nodes,
     "replan": lambda session, node, store, kind, others, parts, undo: session.replan(
         node, store, kind, others, parts, undo
@@ -124,7 +126,7 @@ SAVES = frozenset(
 """Requests after which the variants are saved."""
 OF_SESSION = frozenset(
     {"compare", "measure_beside", "pairs", "replan", "choices", "plans", "rule_off", "device"}
-    | {"saved", "forget", "baseline", "stop"}
+    | {"saved", "forget", "baseline", "stop", "run"}
 )
 """Requests that only the record of a session answers: about its plan, its device, what is saved of
 it, and what stands beside it."""

@@ -19,27 +19,26 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.files import write_whole
 from workbench.base.interrupts import Uninterrupted, free_lock
 from workbench.base.terminal import Bundle
-from workbench.kernel.kernel import Kernel
 from workbench.nn.state.safetensors_file import safe_save
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.tables import Variant, Variants, variants_of
 from workbench.viz.files.files import file_text
 from workbench.viz.files.load import opened, saved_files
-from workbench.viz.files.script import DATA_SUFFIX, chosen_by_hand, script_of
+from workbench.viz.files.script import DATA_SUFFIX, script_of
 from workbench.viz.formatters import exploration_bundle, pane_bundle
-from workbench.viz.model.words import opts_words
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
 from workbench.viz.record.recipe import baseline_recipe
 from workbench.viz.record.record import build
-from workbench.viz.run.repeated import repeated
 from workbench.viz.run.run import Run
 from workbench.viz.schema.messages import NO_VIEW, ViewState
 from workbench.viz.schema.record import PageRecord
+from workbench.viz.session.handlers import runs
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.opt_text import timing_text
 from workbench.viz.session.requests import REQUESTED
 from workbench.viz.session.session import Session
+from workbench.viz.still import cards
 
 PAGE_S = 3.0
 """Seconds that a page has to open before work in the background begins."""
@@ -64,6 +63,22 @@ class LivePage:
         assert isinstance(ex, Exploration)
         picture = pane_bundle(pane)
         return self._live(ex, pane.view, lambda: picture) or picture
+
+    def run_bundle(self, run: Run) -> Bundle:
+        """Return the mimebundle of a run by itself: in a live notebook the page with the pane Run
+        alone; always text."""
+        text = str(run)
+        still = {"text/html": cards.page(cards.source(text)), "text/plain": text}
+        if not is_live() or not run.is_over:
+            return still
+        try:
+            from workbench.viz.session.run_widget import RunWidget
+
+            widget = RunWidget(run.record, shares_parts=not is_in_marimo())
+            return still | {WIDGET: _reference(widget, still)[WIDGET]}
+        except Exception:  # the text needs no widget
+            _LOG.exception("the page of a run cannot be shown; this is its text")
+            return still
 
     def _live(self, ex: Exploration, view: ViewState, picture: Callable[[], Bundle]) -> Bundle:
         """Return the mimebundle of the widget, after publishing the output that is saved with the
@@ -130,25 +145,8 @@ class LivePage:
         return str(write_whole(path, written))
 
     def run(self, ex: Exploration, device: str, repeat: int) -> Run:
-        """Return the run of repeated rounds of the kernels; the display keeps it."""
-        session: Session | None = ex.display.session
-        chosen: dict[int, Kernel] = {}
-        measured: dict[int, list[tuple[str, float]]] = {}
-        if session is not None:
-            with session.lock:
-                places = [chosen_by_hand(session, number) for number in range(len(ex.kernels))]
-                for number, place in enumerate(places):
-                    if place is not None and place not in session.edited:
-                        chosen[number] = session.kernels[place]
-                for place, row in enumerate(session.record.variants):
-                    timing = row.timing
-                    if timing is None or timing.machine or row.deleted or place in session.edited:
-                        continue
-                    if timing.device == (device or ex.device):
-                        words = opts_words(session.kernels[place].applied_opts)
-                        measured.setdefault(row.kernel, []).append((words, timing.median_s))
-        run = ex.display.run = repeated(ex, chosen, device, repeat, measured)
-        return run
+        """Return the run of repeated rounds of the kernels, which the page shows, too."""
+        return runs.run_of(ex, ex.display.session, device, repeat)
 
     def from_file(self, path: Path) -> Exploration:
         """Return the exploration of a file. Errors: WorkbenchError, as of `load`."""

@@ -174,6 +174,12 @@ export const LAYOUTS = [
     main: ["gpu"],
   },
   {
+    name: "run",
+    title: "Run",
+    trees: middleTrees(leaf("run")),
+    main: ["run"],
+  },
+  {
     name: "schedule",
     title: "Schedule",
     about: "from tensors to kernels: the plan, its reasons, its passes, its memory",

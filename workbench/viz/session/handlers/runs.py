@@ -1,0 +1,60 @@
+"""Runs of all kernels of an exploration, for its page and for code."""
+
+from __future__ import annotations
+
+from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.files.script import chosen_by_hand
+from workbench.viz.model.words import opts_words
+from workbench.viz.run.repeated import repeated
+from workbench.viz.run.run import Run, run_rows
+from workbench.viz.schema.messages import NoResult
+from workbench.viz.session.live_record import LiveRecord
+
+_Chosen = tuple[dict[int, Kernel], dict[int, list[tuple[str, float]]]]
+MOST_RUNS = 2
+"""Most runs of an exploration that are kept: the last one is compared with the one before."""
+
+
+def run(session: LiveRecord, repeat: int) -> NoResult:
+    """Run all kernels `repeat` times, as they were chosen.
+
+    Errors: DeviceError for a machine that is not here; WorkbenchError if there are no kernels.
+    """
+    run_of(session.recorder.exploration, session, "", repeat)
+    return NoResult()
+
+
+def run_of(ex: Exploration, session: LiveRecord | None, device: str, repeat: int) -> Run:
+    """Return the run of repeated rounds of the kernels of an exploration, on a device ("": its
+    own), with the variants that were chosen in its session, whose page shows it."""
+    chosen, measured = _chosen(ex, session, device or ex.device)
+    result = repeated(ex, chosen, device, repeat, measured)
+    ex.display.runs = (*ex.display.runs, result)[-MOST_RUNS:]
+    if session is not None and session.recorder.exploration is ex:
+        with session.lock:
+            session.put(("runs",), run_rows(ex.display.runs))
+            session.send_changes()
+    return result
+
+
+def _chosen(ex: Exploration, session: LiveRecord | None, device: str) -> _Chosen:
+    """Return the kernels with opts by hand, by place; and of each kernel the opts that were timed
+    on a device, with the times in seconds."""
+    chosen: dict[int, Kernel] = {}
+    measured: dict[int, list[tuple[str, float]]] = {}
+    if session is None or session.recorder.exploration is not ex:
+        return chosen, measured
+    with session.lock:
+        for number in range(len(ex.kernels)):
+            place = chosen_by_hand(session, number)
+            if place is not None and place not in session.edited:
+                chosen[number] = session.kernels[place]
+        for place, row in enumerate(session.record.variants):
+            timing = row.timing
+            if timing is None or timing.machine or row.deleted or place in session.edited:
+                continue
+            if timing.device == device:
+                words = opts_words(session.kernels[place].applied_opts)
+                measured.setdefault(row.kernel, []).append((words, timing.median_s))
+    return chosen, measured
