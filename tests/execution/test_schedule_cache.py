@@ -46,6 +46,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         lambda x, y: (x > 0).where(x, y.max()),
         lambda x, y: x.contiguous()[2],
         lambda x, y: x * 0 + 1,
+        lambda x, y: (x[:0] * 2 + y[6:]).contiguous().sum(axis=1),
     ],
 )
 def test_other_memory_of_one_structure(function: Callable[..., Any]) -> None:

@@ -111,7 +111,8 @@ class _Template:
             for node, buffer in plan.stored.items()
             if node in places or buffer not in results
         ]
-        targets = dict.fromkeys(b for item in plan.items for b in item.outputs)
+        targets = dict.fromkeys(plan.stored.values())  # one without elements has no item
+        targets.update((b, None) for item in plan.items for b in item.outputs)
         items = [(item.kernel, item.buffers) for item in plan.items]
         return _Template(items, own, [*targets], stored, values)
 
