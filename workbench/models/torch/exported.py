@@ -13,6 +13,8 @@ from workbench.base.errors import ModelError
 from workbench.models.model import BoundInputs
 from workbench.models.torch.export import exported
 from workbench.models.torch.graph import ExportedGraph
+from workbench.models.torch.nodes import load_rows, name_of
+from workbench.models.torch.table import WHOLE
 from workbench.models.torch.values import from_torch, torch_dtype
 from workbench.tensor.tensor import Tensor
 
@@ -142,13 +144,9 @@ def _detach_without_gradients(graph: Any) -> None:
 
 def _decompositions() -> Any:
     """Return PyTorch's decompositions into core operators, without those of operators that the
-    table has as they are: attention stays one, and a gradient ends where it is detached."""
-    import torch
-
-    aten, table = torch.ops.aten, dict(_core_decompositions())
-    for kept in (aten.scaled_dot_product_attention.default, aten.detach.default):
-        table.pop(kept, None)
-    return table
+    table has whole: attention stays one, and a gradient ends where it is detached."""
+    load_rows()
+    return {op: f for op, f in _core_decompositions().items() if name_of(op) not in WHOLE}
 
 
 @cache

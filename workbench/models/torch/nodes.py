@@ -17,8 +17,8 @@ from workbench.models.torch.table import REFUSED, ROWS
 from workbench.models.torch.values import dtype_of
 
 FAMILIES = (
-    *("backward", "creation", "elementwise", "indexing", "movement", "normalization", "pooling"),
-    *("products", "reductions"),
+    *("backward", "creation", "elementwise", "indexing", "movement", "normalization"),
+    *("own_gradients", "pooling", "products", "reductions"),
 )
 """The files of rows."""
 
@@ -79,8 +79,12 @@ def argument_of(argument: Any, value_of: Callable[[str], Any]) -> Any:
 
 def operator_name(node: Any) -> str:
     """Return the name of a node's operator in the table."""
-    target = operator_of(node)
-    name = getattr(target, "__name__", str(target))
+    return name_of(operator_of(node))
+
+
+def name_of(operator: Any) -> str:
+    """Return the name of an operator in the table."""
+    name = getattr(operator, "__name__", str(operator))
     return str(name).removesuffix(".default")
 
 

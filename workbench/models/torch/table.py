@@ -27,6 +27,10 @@ REFUSED: dict[str, str] = {
 """Operators that cannot be computed here, each with the reason."""
 
 
+WHOLE: set[str] = set()
+"""The names of operators that are left whole, although PyTorch has a decomposition of them."""
+
+
 def row(*names: str) -> Callable[[Function], Function]:
     """Enter a function in the table under the names of operators."""
 
@@ -37,3 +41,9 @@ def row(*names: str) -> Callable[[Function], Function]:
         return function
 
     return entered
+
+
+def whole_row(*names: str) -> Callable[[Function], Function]:
+    """Enter a function in the table under the names of operators that are left whole."""
+    WHOLE.update(names)
+    return row(*names)

@@ -6,6 +6,9 @@ import math
 from typing import Any
 
 from workbench.base.dtypes import dtypes
+from workbench.ir.gradient.occurrences import Formula, with_formula
+from workbench.ir.node.uop import UOp
+from workbench.tensor.operands.broadcast import expanded
 
 T = Any  # a Tensor; this room is below the class
 
@@ -66,7 +69,17 @@ def arctan2(y: T, x: T) -> T:
     angle = (a > b).where(math.pi / 2 - angle, angle)
     angle = is_negative(x).where(math.pi - angle, angle)
     nan = x.isnan() | y.isnan()
-    return nan.where(like(x, math.nan), angle.copysign(y))
+    angle = nan.where(like(x, math.nan), angle.copysign(y))
+    sides = [expanded(y.uop, angle.shape), expanded(x.uop, angle.shape)]
+    return angle._with(with_formula(angle.uop, sides, Formula("arctan2", None, _of_angle)), y, x)
+
+
+def _of_angle(g: UOp, _: None, y: UOp, x: UOp) -> list[UOp]:
+    # The gradients of the steps end at the axes, where the least or the greatest side changes.
+    square = x * x + y * y
+    is_origin = square.eq(0.0)
+    part = is_origin.where(g.like(0), g / is_origin.where(g.like(1), square))
+    return [x * part, -(y * part)]
 
 
 def logaddexp2(x: T, y: T) -> T:
@@ -85,14 +98,14 @@ def fmax(x: T, y: T) -> T:
     """Return the greater of each pair; if one is NaN, the other."""
     if not x.dtype.is_float:
         return x.maximum(y)
-    return x.isnan().where(y, y.isnan().where(x, x.maximum(y)))
+    return ((x >= y) | y.isnan()).where(x, y)  # of equal values the first has the gradient
 
 
 def fmin(x: T, y: T) -> T:
     """Return the lesser of each pair; if one is NaN, the other."""
     if not x.dtype.is_float:
         return x.minimum(y)
-    return x.isnan().where(y, y.isnan().where(x, x.minimum(y)))
+    return ((x <= y) | y.isnan()).where(x, y)
 
 
 def modf(x: T) -> tuple[T, T]:

@@ -157,7 +157,7 @@ class Statistics(Base):
         """Return the standard deviation over `axis`: the square root of `var`."""
         if others:
             refuse_keywords(Statistics.std, others)
-        return _root(self._variance(axis, keepdim, correction, "std"))
+        return root_of_variance(self._variance(axis, keepdim, correction, "std"))
 
     def var_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
@@ -171,7 +171,7 @@ class Statistics(Base):
     ) -> tuple[Self, Self]:
         """Return `std` and `mean` over `axis`."""
         spread = self._variance(axis, keepdim, correction, "std_mean")
-        return _root(spread), self.mean(axis, keepdim)
+        return root_of_variance(spread), self.mean(axis, keepdim)
 
     def softmax(self, axis: int = -1, dtype: DType | str | None = None, **others: Never) -> Self:
         """Return e ** self divided by its sum along `axis`; with `dtype` self is cast before.
@@ -250,7 +250,7 @@ def _of_variance(g: UOp, parameter: tuple[tuple[int, ...], float, bool], x: UOp)
     return [wide * (centred * (2.0 / freedom if freedom else math.inf))]
 
 
-def _root(variance: T) -> T:
+def root_of_variance(variance: T) -> T:
     """Return the square root of a variance. Its gradient is 0 where the variance is 0: all values
     are equal there, and a change of one adds the square of a difference."""
     root = variance.sqrt()

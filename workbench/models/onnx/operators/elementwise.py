@@ -213,19 +213,24 @@ def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Te
 
 @row("Elu")
 def elu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
-    return (x > 0).where(x, (wide(x).exp() - 1) * alpha)
+    return (x > 0).where(x, _power_below(x) * alpha)
 
 
 @row("Celu", since=12)
 def celu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
-    return (x > 0).where(x, ((wide(x) / alpha).exp() - 1) * alpha)
+    return (x > 0).where(x, _power_below(x / alpha) * alpha)
 
 
 @row("Selu")
 def selu(
     x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875
 ) -> Tensor:
-    return (x > 0).where(x, (wide(x).exp() - 1) * alpha) * gamma
+    return (x > 0).where(x, _power_below(x) * alpha) * gamma
+
+
+def _power_below(x: Tensor) -> Tensor:
+    """exp(x) - 1 below 0. Above, the power may be infinite, and its gradient NaN."""
+    return (x > 0).where(0, wide(x)).exp() - 1
 
 
 @row("LeakyRelu", since=6)

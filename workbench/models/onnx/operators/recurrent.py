@@ -68,7 +68,7 @@ class Settings:
 def _activation(name: str, alpha: float, beta: float) -> Activation:
     functions: dict[str, Activation] = {
         "Affine": lambda x: x * alpha + beta,
-        "Elu": lambda x: (x > 0).where(x, (x.exp() - 1) * alpha),
+        "Elu": lambda x: (x > 0).where(x, ((x > 0).where(0, x).exp() - 1) * alpha),
         "HardSigmoid": lambda x: (x * alpha + beta).clamp(0, 1),
         "LeakyRelu": lambda x: (x >= 0).where(x, x * alpha),
         "Relu": lambda x: x.relu(),

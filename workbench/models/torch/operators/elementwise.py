@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.models.torch.table import ROWS, row
+from workbench.models.torch.table import ROWS, row, whole_row
 from workbench.tensor.numpy import formulas
 from workbench.tensor.tensor import Tensor
 
@@ -13,7 +13,7 @@ SAME_NAME = (
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf"),
     *("exp", "exp2", "floor", "isnan", "log", "log10", "log2", "neg", "reciprocal", "relu"),
     *("round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "silu"),
-    *("bitwise_not", "logical_not", "isfinite", "square", "mish", "hardswish"),
+    *("bitwise_not", "logical_not", "isfinite", "square"),
 )
 """Operators of one tensor whose method has the same name."""
 INTEGERS_STAY = frozenset({"ceil", "floor", "round", "trunc", "sign", "abs", "neg"})
@@ -131,7 +131,7 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 @row("hardtanh")
 def hardtanh(x: Tensor, min_val: float = -1, max_val: float = 1) -> Tensor:
-    return x.clamp(min_val, max_val)
+    return x.hardtanh(min_val, max_val) if x.dtype.is_float else x.clamp(min_val, max_val)
 
 
 @row("atan2")
@@ -240,7 +240,8 @@ def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
 
 @row("elu")
 def elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-    return (x > 0).where(x * scale, expm1(x * input_scale) * (alpha * scale))
+    below = (x > 0).where(0, x)  # above, the power may be infinite, and its gradient NaN
+    return (x > 0).where(x * scale, expm1(below * input_scale) * (alpha * scale))
 
 
 @row("leaky_relu")
@@ -264,17 +265,12 @@ def rrelu(
     return x * slope, slope
 
 
-@row("hardsigmoid")
-def hardsigmoid(x: Tensor) -> Tensor:
-    return (x + 3).clamp(0, 6) / 6
-
-
 @row("_to_copy")
 def to_copy(x: Tensor, *, dtype: DType | None = None, **_: object) -> Tensor:
     return x if dtype is None else x.cast(dtype)
 
 
-@row("detach")
+@whole_row("detach")
 def detach(x: Tensor) -> Tensor:
     return x.detach()
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from workbench.models.torch.operators.reductions import vector_norm
-from workbench.models.torch.table import row
+from workbench.models.torch.table import row, whole_row
 from workbench.tensor.operands.arguments import dtype_error
 from workbench.tensor.tensor import Tensor
 
@@ -63,7 +63,7 @@ def _each(numbers: Sequence[int], axes: int) -> tuple[int, ...]:
     return tuple(numbers) * axes if len(numbers) == 1 else tuple(numbers)
 
 
-@row("scaled_dot_product_attention")
+@whole_row("scaled_dot_product_attention")
 def attention(
     query: Tensor,
     key: Tensor,

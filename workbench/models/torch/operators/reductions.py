@@ -7,9 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.gradient.occurrences import Formula, with_formula
+from workbench.ir.node.uop import UOp
 from workbench.models.arithmetic import wide
 from workbench.models.torch.operators.elementwise import floats
 from workbench.models.torch.table import row
+from workbench.tensor.movement.movement import reshaped
+from workbench.tensor.operands.axes import iota
+from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.tensor import Tensor
 
 Dims = int | Sequence[int] | None
@@ -97,12 +102,30 @@ def _position(x: Tensor, method: str, dim: int | None, keepdim: bool) -> Any:
 
 @row("max.dim")
 def max_at(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return amax(x, dim, keepdim), argmax(x, dim, keepdim)
+    return _at(x, amax(x, dim, True), argmax(x, dim, True), dim, keepdim)
 
 
 @row("min.dim")
 def min_at(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return amin(x, dim, keepdim), argmin(x, dim, keepdim)
+    return _at(x, amin(x, dim, True), argmin(x, dim, True), dim, keepdim)
+
+
+def _at(x: Tensor, value: Tensor, place: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Return an extreme value and its place. Of equal values, that of the place has the
+    gradient."""
+    if not x.ndim:
+        return value, place
+    if x.dtype.is_float:
+        formula = Formula("value-at", dim % x.ndim, _of_value_at)
+        value = value._with(with_formula(value.uop, [x.uop, place.uop], formula), x, place)
+    return (value, place) if keepdim else (value.squeeze(dim), place.squeeze(dim))
+
+
+def _of_value_at(g: UOp, dim: int, x: UOp, place: UOp) -> list[UOp | None]:
+    along = [n if axis == dim else 1 for axis, n in enumerate(x.shape)]
+    places = reshaped(iota(x.shape[dim], place.dtype), tuple(along))
+    is_there = expanded(places, x.shape).eq(expanded(place, x.shape))
+    return [is_there.where(expanded(g, x.shape), x.like(0)), None]
 
 
 @row("var.dim")
