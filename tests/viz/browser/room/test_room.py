@@ -114,8 +114,8 @@ def test_every_layout_is_in_reach_of_a_narrow_page(page: Any) -> None:
     page.set_viewport_size({"width": 400, "height": 700})
     drawn(page)
     tabs = page.locator(".wb-layouts [role=tab]")
-    last = "[data-key=mode-gpu]"
-    assert tabs.count() == 7 and page.locator(last).inner_text() == "GPU"
+    last = "[data-key=mode-run]"
+    assert tabs.count() == 8 and page.locator(last).inner_text() == "Run"
     assert page.evaluate(IN_SIGHT, [last, ".wb-more-layouts", "[data-key=export]"]) == []
 
 
