@@ -80,6 +80,8 @@ argument: choosing opts needs predictions and a search, and these need the pipel
 _programs = Memo["Stages"]()
 """Compiled kernels in memory, by kernel and device; a device that is registered again counts as
 another. Older ones are read from the disk cache again."""
+_whole = Memo["Stages"]()
+"""Those of them that were lowered for a reader, after their source was read from the disk."""
 _ABSENT: Any = None
 
 
@@ -114,6 +116,20 @@ def build(kernel: UOp, device: str) -> Stages:
         return reached
 
     return _programs.value((kernel, info), compiled, is_seen=observer() is not None)
+
+
+def build_whole(kernel: UOp, device: str) -> Stages:
+    """Return what `build` does, with the stages before the source: one that an earlier session has
+    written comes without them."""
+    reached = build(kernel, device)
+    if reached.linear is not None:
+        return reached
+
+    def lowered() -> Stages:
+        before = stages(kernel, device, upto="linear")
+        return replace(before, source=reached.source, program=reached.program)
+
+    return _whole.value((kernel, Device[device]), lowered)
 
 
 def _with_kept_source(kernel: UOp, device: str) -> Stages:

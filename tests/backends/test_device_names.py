@@ -24,6 +24,7 @@ NOT_A_DEVICE = {
     ("backends/gpu/cpp.py", "CL"),  # its standard
     ("viz/model/graph.py", "C"),  # a letter for constants
     ("viz/still/picture.py", "C"),
+    ("viz/run/chrome_trace.py", "C"),  # the letter of counters there
     ("bench/peers.py", "CPU"),  # a device of tinygrad's
     ("bench/peers.py", "LLVM"),
     ("bench/training.py", "CPU"),

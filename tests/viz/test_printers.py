@@ -136,7 +136,10 @@ def of_recorded_exploration(record: Record) -> Facts:
             d["value"],
             "stored" if d["stored"] else "fused",
             d["reason"],
-            ", ".join(f"{name} {figure_text(value)}" for name, value in d["estimates"]),
+            ", ".join(
+                f"{name} {figure_text(value)}" + " operations" * name.startswith("cost to ")
+                for name, value in d["estimates"]
+            ),
         )
         for number in range(len(kernels))
         for d in record["plan"]["decisions"]

@@ -33,7 +33,7 @@ from workbench.kernel.inputs import FromSchedule, PickledData, Seeded
 from workbench.kernel.run import arrays
 from workbench.pipeline import (
     Stages,
-    build,
+    build_whole,
     check_switches,
     compile_switches,
     recorded,
@@ -299,7 +299,7 @@ class RunnableKernel:
     def built(self, device: str) -> Stages:
         """Return the kernel built for a device, once per process. Errors: DeviceError."""
         with without(self.rules_off):
-            return build(self.ast, Device.canonical(device))
+            return build_whole(self.ast, Device.canonical(device))
 
     def observed(self, device: str) -> tuple[PassRecord, ...]:
         """Return the records of the passes of compiling. At an error they end: the last record has

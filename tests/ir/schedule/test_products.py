@@ -120,7 +120,7 @@ def test_a_second_product_is_stored_with_what_is_done_to_it_alone() -> None:
     (decision,) = decided((p @ q + bias).relu() * (p @ r).sigmoid(), "store-second-product")
     assert decision.stored and decision.node.op is not Ops.REDUCE_AXIS
     assert decision.estimates["cost_to_store"] < decision.estimates["cost_of_lost_tile"]
-    assert "register tile" in decision.reason
+    assert "tile of results in registers" in decision.reason
 
 
 def test_a_sum_beside_a_product_is_stored_with_what_is_done_to_it_alone() -> None:

@@ -7,7 +7,7 @@ import { button, failure, hasAny, heading } from "../../app/pieces.js";
 import { h, recordText, refill } from "../../base/elements.js";
 import { coloursOf, groupingAtFirst, letterOf } from "./shares.js";
 import { comparison, helpRows, icicle, percent, ROWS_AT_FIRST, sharesTable } from "./table.js";
-import { Timeline } from "./timeline.js";
+import { RunTimeline } from "./timeline.js";
 import { runWords, timeText } from "./words.js";
 
 /** @import { App } from "../../app/store.js" */
@@ -16,7 +16,7 @@ import { runWords, timeText } from "./words.js";
 /** @import { Grouping } from "./shares.js" */
 
 const NONE =
-  "No run yet. A run times all kernels in their order, with the gaps between them and their memory: ex.run(repeat=10).";
+  "No run yet. A run times all kernels in their order, with the gaps between them and their memory.";
 const ROUNDS = 10;
 
 /** @type {[Grouping, string][]} */
@@ -52,7 +52,7 @@ class RunPane {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
-    this.timeline = new Timeline((kernel) => this.#open(kernel));
+    this.timeline = new RunTimeline((kernel) => this.#open(kernel));
     this.el = h(
       "section",
       { class: "wb-run", "aria-label": "run" },

@@ -19,7 +19,7 @@ const HINT =
 const SLACK = 3; // pixels beside a narrow span that are its own, too
 const RATIO_MOST = 3; // of the pixels of a screen
 
-export class Timeline {
+export class RunTimeline {
   /** @type {Run | null} */
   run = null;
   /** @type {Range} */
@@ -321,7 +321,7 @@ function readInks(el) {
 
 /** Drag moves, a click picks; Ctrl or Cmd and the wheel zoom, a wheel across moves.
  * @param {HTMLElement} stage
- * @param {Timeline} on */
+ * @param {RunTimeline} on */
 function listenPointer(stage, on) {
   /** @type {{x: number, y: number, range: Range, moved: boolean} | null} */
   let start = null;
