@@ -28,9 +28,9 @@ SpanKind = Literal[
     "kernel", "copy", "schedule", "compile", "search", "capture", "replay", "realize", "memory",
     "wait", "part", "recording",
 ]  # fmt: skip
-"""What a row is about. `memory` is new memory from the system, `wait` a wait for a device's
-queue, `part` the
-part of a kernel that a worker of the pool ran, `recording` what the recording itself takes."""
+"""What a row is about. `memory` is new memory from the system, `wait` a wait for a device's queue,
+`part` the part of a kernel that a worker of the pool ran, `recording` what the recording itself
+takes."""
 
 
 class Span(NamedTuple):
@@ -105,13 +105,11 @@ _changes = free_lock()
 
 def note(start_ns: int, end_ns: int, kind: SpanKind, subject: Any, error: str = "") -> None:
     """Add a row of this thread to all recordings."""
-    row = (start_ns, end_ns, get_ident(), kind, subject, error)
-    for recording in active:
-        recording.add(row)
+    note_of((start_ns, end_ns, get_ident(), kind, subject, error))
 
 
-def note_of(row: Span) -> None:
-    """Add a row, of any thread, to all recordings."""
+def note_of(row: tuple[Any, ...]) -> None:
+    """Add a row, a Span or its plain tuple, of any thread, to all recordings."""
     for recording in active:
         recording.add(row)
 
