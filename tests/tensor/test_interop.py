@@ -60,6 +60,14 @@ def test_shared_memory_outlives_its_tensor() -> None:
     assert float(there.sum()) == 3000 and len(more) == 8
 
 
+def test_a_constant_in_another_dtype_is_copied() -> None:
+    for zeros in (Tensor.zeros(2, 3), Tensor.zeros(2, 3).realize()):
+        array = np.from_dlpack(zeros.bitcast("int32"))
+        np.testing.assert_array_equal(array, np.zeros((2, 3), np.int32))
+        with pytest.raises(BufferError):
+            zeros.bitcast("int32").__dlpack__(copy=False)
+
+
 def test_an_address_is_read_and_written() -> None:
     array = np.arange(6, dtype=np.int32)
     t = Tensor.from_blob(array.ctypes.data, (2, 3), dtype=dtypes.int32)

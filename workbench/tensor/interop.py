@@ -214,6 +214,8 @@ class Interop(Base):
             whole = self._with(self._memory.value)
             whole._memory, whole._version = self._memory, self._memory.value
             whole.realize()
+            if value_in_memory(self._memory.value).op is not Ops.BUFFER:
+                return None
         node = base(self._result())
         if node.op is not Ops.BUFFER:
             return None

@@ -95,6 +95,12 @@ class _Kernel:
         """The nodes of the STOREs after, in an order that equal kernels share."""
         return list(UOp.sink(*self.after).toposort()) if self.after else []
 
+    @property
+    def resolved(self) -> _Kernel:
+        """This kernel, or the equal one whose reads are resolved. Groups are complete in another
+        order than that in which they begin, so an equal kernel may come before the first."""
+        return self if self.like is None or self.after else self.like
+
     def as_in(self, other: _Kernel) -> dict[UOp, UOp]:
         """Return the nodes of this kernel by those of an equal one."""
         return dict(zip(other.nodes, self.nodes, strict=True))
@@ -251,8 +257,9 @@ def structure_of(
 
 
 def _placed(kernel: _Kernel) -> tuple[UOp, tuple[int, ...]]:
-    built, buffers = kernel_of(kernel.after, kernel.loops)
-    return built, tuple([kernel.nodes.index(buffer) for buffer in buffers])
+    resolved = kernel.resolved
+    built, buffers = kernel_of(resolved.after, resolved.loops)
+    return built, tuple([resolved.nodes.index(buffer) for buffer in buffers])
 
 
 def kernel_of(stores: Sequence[UOp], outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:

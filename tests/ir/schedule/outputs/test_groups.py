@@ -54,6 +54,18 @@ def sums(x: Array, y: Array, tx: Tensor, other: Tensor) -> tuple[Sequence[Tensor
     return (c, d, e, f), (n + 2, n * 2, (n + 2) * n * 2, of_f)
 
 
+def nested(x: Array, y: Array, tx: Tensor, ty: Tensor) -> tuple[Sequence[Tensor], Sequence[Array]]:
+    """Two equal groups; the second one reads a result of the first, whose other result is asked for
+    last, so that the second is complete before the first."""
+    zero = Tensor([0.0]).realize()
+    one = tx + zero
+    first, square = one.sum(1), one.square().sum(1)
+    other = ty + first.mean().reshape(1).contiguous()
+    results = first, other.sum(1), other.square().sum(1), square
+    y = y + x.sum(1).mean()
+    return results, (x.sum(1), y.sum(1), (y * y).sum(1), (x * x).sum(1))
+
+
 def behind(x: Array, tx: Tensor) -> tuple[Sequence[Tensor], Sequence[Array]]:
     """Two sums over the columns that are joined would need themselves through a third kernel."""
     rows = tx.sum(0)
@@ -97,6 +109,7 @@ CASES: dict[str, tuple[int, int, Made]] = {
     "a path through another kernel": (3, 1, lambda: behind(X, TX)),
     "read at other elements": (2, 1, lambda: (
         ((h := TX[:, :24].exp()), h + h.T), ((e := np.exp(X[:, :24])), e + e.T))),
+    "a group complete before an equal one": (3, 2, lambda: nested(X, Y, TX, TY)),
     "more than a kernel stores": (2, 4, lambda: (
         [TX + n for n in range(1, 13)], [X + n for n in range(1, 13)])),
 }  # fmt: skip
