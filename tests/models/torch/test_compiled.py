@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.models.torch.test_modules import ROWS as MODULES
+from tests.models.torch.test_modules import TiedWeights
 from tests.peers import torch
 from tests.support import LONG
 from workbench.base.context import BEAM, Context
@@ -86,6 +87,19 @@ def test_steps_of_training_are_those_of_pytorch(
             optimiser.step()
     for one, other in zip(module.state_dict().values(), theirs.state_dict().values(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_a_parameter_that_the_loss_does_not_use_has_zeros_as_of_other_backends() -> None:
+    """PyTorch without a compiler has None: AOTAutograd differentiates all outputs together."""
+    module, x = TiedWeights(), torch.tensor([1, 2, 4])
+    found = []
+    for backend in ("aot_eager", "workbench"):
+        torch._dynamo.reset()
+        module.zero_grad()
+        torch.compile(module, backend=backend)(x)[0].square().sum().backward()
+        found.append([parameter.grad for parameter in module.parameters()])
+    torch.testing.assert_close(found[1], found[0])
+    assert not found[1][1].any()  # unused.weight
 
 
 def test_the_results_of_a_first_call_are_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -236,6 +236,39 @@ def test_parameters_are_on_the_memory_of_the_module() -> None:
     assert model(np.ones((1, 3), np.float32)).tolist() == [[6.0, 6.0]]
 
 
+class TiedWeights(T.Module):  # type: ignore[misc, name-defined]
+    """A layer whose weights are those of the embedding before it, and another, whose parameters a
+    loss of the first output does not use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.unused = T.Embedding(5, 4), T.Linear(4, 2)
+        self.linear = T.Linear(4, 5, bias=False)
+        self.linear.weight = self.embedding.weight
+
+    def forward(self, x: Any) -> Any:
+        y = self.embedding(x).tanh()
+        return self.linear(y), self.unused(y)
+
+
+def test_parameters_have_the_gradients_of_pytorch() -> None:
+    module, x = TiedWeights(), torch.tensor([1, 2, 4])
+    module(x)[0].square().sum().backward()
+    model = load_model(module)
+    state = model.state_dict()
+    for tensor in state.values():
+        tensor.requires_grad_()
+    model(x)[0].square().sum().backward()
+    wanted = dict(module.named_parameters(remove_duplicate=False))
+    assert {name for name, tensor in state.items() if tensor.grad is None} == {
+        "unused.weight",
+        "unused.bias",
+    }
+    assert all(parameter.grad is None for parameter in module.unused.parameters())
+    for name in ("embedding.weight", "linear.weight"):
+        torch.testing.assert_close(to_torch(state[name].grad), wanted[name].grad)
+
+
 def test_a_model_takes_arrays_of_each_library() -> None:
     module = T.ReLU()
     model = load_model(module)

@@ -77,11 +77,15 @@ class TorchSource:
         return graph
 
     def _take(self, values: Mapping[str, Any]) -> None:
+        """Add values to the state. Names of one tensor, as of tied weights, have one Tensor."""
         import torch
 
+        shared: dict[int, Tensor] = {}
         for name, value in values.items():
             if isinstance(value, torch.Tensor) and name not in self.state:
-                self.state[name] = from_torch(value)
+                if id(value) not in shared:
+                    shared[id(value)] = from_torch(value)
+                self.state[name] = shared[id(value)]
 
     def _check(self, graph: ExportedGraph, call: BoundInputs) -> None:
         given = [(t.shape, t.dtype) for t in call.tensors]
