@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed-$(VERSION)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 
-.PHONY: help install lab test test-long tour notebooks bench map lint
+.PHONY: help install lab test test-long tour notebooks bench kernels map lint
 
 help:
 	@echo "make install    install into $(VENV)"
@@ -19,6 +19,7 @@ help:
 	@echo "make tour       run the tour and write build/tour.html"
 	@echo "make notebooks  run the notebooks and strip what changes from run to run"
 	@echo "make bench      measure, beside the libraries that are installed"
+	@echo "make kernels    compare the kernels of the benchmark's models with the last commit's"
 	@echo "make map        print every module with a sentence; ROOM=ir/opt for one folder"
 
 install: $(INSTALLED)
@@ -48,6 +49,9 @@ bench: $(INSTALLED)
 	$(BIN)/workbench bench --quick
 	$(BIN)/workbench bench
 	@for script in bench/*.py; do $(BIN)/python "$$script" || exit 1; done
+
+kernels: $(INSTALLED)
+	$(BIN)/python scripts/kernel_changes.py $(COMMIT)
 
 map: $(INSTALLED)
 	@$(BIN)/python scripts/code_map.py $(ROOM)

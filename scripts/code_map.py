@@ -49,6 +49,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.worker":             (8, "kernel"),
     "workbench.emulator.emulate":   (8, "kernel"),
     "workbench.tensor":             (9, "tensor"),
+    "workbench.kernel_files":       (9, "kernel files"),
     "workbench.nn":                 (10, "nn"),
     "workbench.models":             (11, "models"),
     "workbench.viz":                (12, "viz"),

@@ -233,6 +233,7 @@ def test_pins_cover_what_is_asked_for() -> None:
         ("tour", ["workbench tour --html build/tour.html"]),
         ("notebooks", ["scripts/run_notebooks.py"]),
         ("bench", ["bench/*.py"]),
+        ("kernels", ["scripts/kernel_changes.py"]),
         ("map", ["scripts/code_map.py"]),
     ],
 )

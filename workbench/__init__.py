@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from workbench.ir.rewriting.rewrite import Rule as Rule
     from workbench.ir.rewriting.rewrite import RuleSet as RuleSet
     from workbench.kernel.kernel import Kernel as Kernel
+    from workbench.kernel_files.capture_kernels import capture_kernels as capture_kernels
     from workbench.models.door import load_model as load_model
     from workbench.models.model import Model as Model
     from workbench.registration import register as register
@@ -83,6 +84,7 @@ _MODULES = {
     "glossary": "workbench.viz.glossary",
     "load": "workbench.viz.exploration.explore",
     "profile": "workbench.viz.run.run",
+    "capture_kernels": "workbench.kernel_files.capture_kernels",
     "load_model": "workbench.models.door",
     "Model": "workbench.models.model",
     "register": "workbench.registration",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from workbench.backends.memory import Buffer, memories
 from workbench.backends.native.host_memory import HOST
 from workbench.base import recording
 from workbench.base.context import DEBUG
+from workbench.base.interrupts import free_lock
 from workbench.base.recording import LaunchedKernel, clock_ns, note, note_of, stamp_rows
 from workbench.base.source import users_frame
 from workbench.ir.nest.estimates import Estimates, estimate
@@ -126,18 +127,40 @@ def launched(kernel: CountedKernel, written: Sequence[Buffer]) -> LaunchedKernel
     return LaunchedKernel(*kernel, tuple([id(b.owner.block) for b in written]), line)
 
 
-_counts: Counter[tuple[UOp, str]] | None = None
+class _KernelCounts:
+    """The runs of each kernel in a block; `first` is called after the first run of each."""
+
+    def __init__(self, first: Callable[[CountedKernel], None]):
+        self.runs: Counter[CountedKernel] = Counter()
+        self._first, self._lock = first, free_lock()
+
+    def add(self, kernel: CountedKernel) -> None:
+        with self._lock:
+            is_first = kernel not in self.runs
+            self.runs[kernel] += 1
+        if is_first:
+            self._first(kernel)
+
+
+_counting: tuple[_KernelCounts, ...] = ()
+_changes = free_lock()
 
 
 @contextmanager
-def counting_kernels() -> Iterator[Counter[tuple[UOp, str]]]:
-    """Count the runs of each kernel without opts on each device, in all threads, in the block."""
-    global _counts
-    outer, _counts = _counts, Counter()
+def counting_kernels(
+    first: Callable[[CountedKernel], None] = lambda kernel: None,
+) -> Iterator[Counter[CountedKernel]]:
+    """Count the runs of each kernel, in all threads, in the block. `first` is called after the
+    first run of each, by the thread that ran it."""
+    global _counting
+    counting = _KernelCounts(first)
+    with _changes:
+        _counting = (*_counting, counting)
     try:
-        yield _counts
+        yield counting.runs
     finally:
-        _counts = outer
+        with _changes:
+            _counting = tuple([each for each in _counting if each is not counting])
 
 
 def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
@@ -148,8 +171,8 @@ def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     _add(1, estimates.flops, estimates.bytes, seconds)
     if not _is_heard():
         return
-    if _counts is not None:
-        _counts[plain, device] += 1
+    for counting in _counting:
+        counting.add((plain, tuned, device))
     line = _line(tuned, device, seconds, estimates)
     LOG.info(line)
     if DEBUG.value >= SHOWN_FROM:
@@ -184,7 +207,7 @@ def _add(kernels: int, flops: int, bytes_: int, seconds: float) -> None:
 
 def _is_heard() -> bool:
     """Whether runs are counted by kernel, or a line a run is printed or logged."""
-    return _counts is not None or DEBUG.value >= SHOWN_FROM or LOG.isEnabledFor(logging.INFO)
+    return bool(_counting) or DEBUG.value >= SHOWN_FROM or LOG.isEnabledFor(logging.INFO)
 
 
 def _line(kernel: UOp, device: str, seconds: float, estimates: Estimates) -> str:

@@ -26,17 +26,26 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
 
     Errors: WorkbenchError where nothing can be written at `path`.
     """
+    target = writable_path(path)
+    text = make()
+    try:
+        _write(target, text.encode())
+    except (OSError, ValueError) as error:
+        raise _write_error(target, error) from error
+    return target
+
+
+def writable_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file that can be written.
+
+    Errors: WorkbenchError where nothing can be written at `path`.
+    """
     try:
         target = Path(path)
     except TypeError:
         because = f"{type(path).__name__} is not a path"
         raise WorkbenchError("cannot write a file", because, '"page.html"') from None
     _require_writable(target)
-    text = make()
-    try:
-        _write(target, text.encode())
-    except (OSError, ValueError) as error:
-        raise _write_error(target, error) from error
     return target
 
 

@@ -1,4 +1,5 @@
-"""The console command: `lab`, `tour --html OUT`, `doctor`, `bench`, `tune`, `show` and `profile`.
+"""The console command: `lab`, `tour --html OUT`, `doctor`, `bench`, `tune`, `show`, `kernels` and
+`profile`.
 
 Heavy libraries are imported in the functions that need them: where one is missing or broken, its
 command prints a sentence, and the other commands work.
@@ -69,6 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     pane.add_argument("--json", action="store_true", help="as data")
     pane.set_defaults(command=_show)
 
+    _add_kernels(commands.add_parser("kernels", help="capture kernels, replay and compare them"))
+
     script = commands.add_parser("profile", help="run a script, and say where its time went")
     script.add_argument("--save", type=Path, metavar="OUT", help="the run as a file, for show")
     script.add_argument("--trace", type=Path, metavar="OUT", help="the run for ui.perfetto.dev")
@@ -77,6 +80,38 @@ def _parser() -> argparse.ArgumentParser:
     script.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     script.set_defaults(command=_profile)
     return parser
+
+
+def _add_kernels(parser: argparse.ArgumentParser) -> None:
+    """Add the commands of `workbench kernels`."""
+    commands = parser.add_subparsers(required=True, metavar="WHAT", dest="what")
+    parser.set_defaults(command=_kernels)
+
+    script = commands.add_parser("capture", help="run a script, and write the kernels that it runs")
+    script.add_argument("file", type=Path, help="the kernel file to write")
+    script.add_argument("script")
+    script.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+
+    again = commands.add_parser("replay", help="compile and check the kernels of files again")
+    again.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    again.add_argument("--device", default="", help="the device to run them on (that of each)")
+
+    change = commands.add_parser("diff", help="say how kernels differ between two files, and why")
+    change.add_argument("old", type=Path)
+    change.add_argument("new", type=Path)
+
+    one = commands.add_parser("merge", help="write kernel files as one")
+    one.add_argument("out", type=Path)
+    one.add_argument("files", type=Path, nargs="+", metavar="FILE")
+
+    models = commands.add_parser("models", help="write the kernels of the benchmark's models")
+    models.add_argument("file", type=Path, help="the kernel file to write")
+    models.add_argument("--device", default="", help="the device to compile for")
+    models.add_argument("--only", nargs="+", default=[], metavar="NAME", help="some models")
+
+
+def _kernels(options: argparse.Namespace) -> int:
+    return int(getattr(import_module("workbench.cli.kernels"), options.what)(options))
 
 
 def _show(options: argparse.Namespace) -> int:

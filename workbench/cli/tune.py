@@ -112,7 +112,7 @@ def script_kernels(path: Path) -> list[ModelKernel]:
         sys.path.remove(folder)
     if not counts:
         raise WorkbenchError(f"{path.name} ran no kernels", "it computes no Tensor", ".realize()")
-    return [ModelKernel(kernel, device, runs) for (kernel, device), runs in counts.items()]
+    return [ModelKernel(plain, device, runs) for (plain, _, device), runs in counts.items()]
 
 
 def onnx_kernels(path: Path, shapes: Sequence[str]) -> list[ModelKernel]:

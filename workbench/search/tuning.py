@@ -19,6 +19,7 @@ from workbench.base.errors import FileError
 from workbench.base.interrupts import free_lock
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_if_legal, resolve
+from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.passes import Memo
 from workbench.search.tuning_file import FILE_NAME, TuningFile, opts_of
 
@@ -36,7 +37,8 @@ class _Read(NamedTuple):
 _model_folders: dict[str, None] = {}
 _files: dict[str, _Read] = {}
 _lock = free_lock()
-_kernels = Memo[tuple[UOp | None]]()
+KernelWithOpts = tuple[UOp, tuple[Opt, ...]]
+_kernels = Memo[tuple[KernelWithOpts | None]]()
 """Kernels with the opts of a file, by kernel, device and file; None for one without."""
 
 
@@ -52,9 +54,9 @@ def default_path() -> Path:
     return Path(named if named and named != NO_FILE else _script_path()).absolute()
 
 
-def tuned_kernel(kernel: UOp, device: str) -> UOp | None:
-    """Return `kernel` with the opts that a tuning file in force has for it; None without such a
-    file, row, or legal opts."""
+def tuned_kernel(kernel: UOp, device: str) -> KernelWithOpts | None:
+    """Return `kernel` with the opts that a tuning file in force has for it, and these; None without
+    such a file, row, or legal opts."""
     for path in _paths():
         file = _file(path)
         if file.rows:
@@ -106,21 +108,21 @@ def _file(path: str) -> TuningFile:
     return file
 
 
-def _with_opts_of(file: TuningFile, kernel: UOp, device: str) -> UOp | None:
+def _with_opts_of(file: TuningFile, kernel: UOp, device: str) -> KernelWithOpts | None:
     info = Device[device]
     (applied,) = _kernels.value((kernel, info, file), lambda: (_applied(file, kernel, device),))
     return applied
 
 
-def _applied(file: TuningFile, kernel: UOp, device: str) -> UOp | None:
+def _applied(file: TuningFile, kernel: UOp, device: str) -> KernelWithOpts | None:
     row = file.row_for(kernel, device)
     if row is None:
         return None
-    target, applied = Device[device].target, kernel
-    for opt in opts_of(row.opts):
+    target, applied, opts = Device[device].target, kernel, opts_of(row.opts)
+    for opt in opts:
         after = apply_if_legal(applied, resolve(applied, opt, target), target)
         if after is None:
             warn(f"tuning file: {opt} is not legal on {row.kernel}; it runs with the default opts")
             return None
         applied = after
-    return applied
+    return applied, opts

@@ -23,9 +23,10 @@ from workbench.backends.device import Device
 from workbench.backends.native.machine import cpu
 from workbench.backends.native.thread_pool import cores
 from workbench.base.cache import key_of
-from workbench.base.errors import FileError, ParseError, cut, file_error, plural
+from workbench.base.errors import ParseError, cut, plural
 from workbench.base.files import write_whole
 from workbench.base.installation import version
+from workbench.base.json_lines import MOST_REASONS, RefusedLine, parse_lines, read_text, refusals
 from workbench.base.terminal import Printed
 from workbench.base.typed import Positive, to_json, typed_json
 from workbench.ir.node.uop import UOp
@@ -143,7 +144,7 @@ class TuningFile(Printed):
     from 1, with the reasons."""
 
     rows: Mapping[Key, TuningRow]
-    refused: Sequence[tuple[int, str]] = ()
+    refused: Sequence[RefusedLine] = ()
 
     @classmethod
     def of(cls, rows: Iterable[TuningRow]) -> Self:
@@ -158,31 +159,14 @@ class TuningFile(Printed):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Return the file of a text. Lines that are no rows are refused, each by itself."""
-        rows: list[TuningRow] = []
-        refused: list[tuple[int, str]] = []
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
-                continue
-            try:
-                rows.append(_row(line))
-            except ValueError as error:
-                because = error.because if isinstance(error, ParseError) else str(error)
-                refused.append((number, cut(because, 120)))
+        rows, refused = parse_lines(text, _row)
         return cls(cls.of(rows).rows, tuple(refused))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Return the file at `path`. Errors: FileError for one that cannot be read."""
-        try:
-            with open(path, "rb") as file:
-                data = file.read(MOST_BYTES + 1)
-        except (OSError, ValueError, TypeError) as error:
-            hint = "the path of a file that a search has written"
-            raise file_error(path, error, hint) from None
-        if len(data) > MOST_BYTES:
-            because = f"it has more than {MOST_BYTES:,} bytes"
-            raise FileError(f"cannot read {os.fspath(path)!r:.200}", because, FILE_NAME)
-        return cls.parse(data.decode(errors="replace"))
+        hint = "the path of a file that a search has written"
+        return cls.parse(read_text(path, MOST_BYTES, hint))
 
     def merged(self, *others: TuningFile) -> TuningFile:
         """Return the rows of this file and of others: the faster one of each key."""
@@ -211,9 +195,7 @@ class TuningFile(Printed):
         Rows of other machines count only if there are none of this one."""
         others = [row for row in self.rows.values() if row.version != version()]
         own = [row for row in self.rows.values() if row.version == version()]
-        reasons = [f"line {number}: {reason}" for number, reason in self.refused[:MOST_REASONS]]
-        if len(self.refused) > MOST_REASONS:
-            reasons.append(f"{len(self.refused) - MOST_REASONS} more are no rows")
+        reasons = refusals(self.refused)
         if others:
             names = _listed(row.version for row in others)
             reasons.append(f"{len(others)} of version {names}, and this is {version()}")
@@ -233,10 +215,6 @@ class TuningFile(Printed):
             for row in self.rows.values()
         ]
         return "\n".join([*lines, *filter(None, [self.complaint])]) or "no rows"
-
-
-MOST_REASONS = 3
-"""Most reasons, versions or machines that a complaint names."""
 
 
 def _listed(names: Iterable[str]) -> str:

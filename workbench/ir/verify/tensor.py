@@ -118,7 +118,7 @@ def custom_kernel(text: str) -> UOp:
     kernel = verified(kernel_of(text))
     if kernel.code is not None:  # its text is not analysed
         return kernel
-    _refuse_endless(kernel)
+    refuse_endless(kernel)
     for slot in kernel.outputs:
         why = not_written(kernel, slot)
         if why:
@@ -126,7 +126,7 @@ def custom_kernel(text: str) -> UOp:
     return kernel
 
 
-def _refuse_endless(kernel: UOp) -> None:
+def refuse_endless(kernel: UOp) -> None:
     """Errors: VerifyError for a kernel whose loops are of no known length, or take days."""
     variable = next(leaves([kernel], Ops.VAR), None)
     if variable is not None:

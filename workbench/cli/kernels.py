@@ -1,0 +1,80 @@
+"""`workbench kernels`: kernel files, which are captured, replayed, compared and merged."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from pathlib import Path
+
+from workbench.base.errors import MissingFileError, WorkbenchError, plural
+from workbench.kernel_files.capture_kernels import capture_kernels
+from workbench.kernel_files.differences import kernel_differences
+from workbench.kernel_files.kernel_file import KernelFile
+from workbench.kernel_files.replay_kernels import replay_kernels
+
+
+def capture(options: argparse.Namespace) -> int:
+    """Run a script, and write the kernels that it runs; return its exit code."""
+    path = Path(options.script)
+    if not path.is_file():
+        because = f"there is no such file in {Path.cwd()}"
+        raise MissingFileError(f"cannot run {path}", because, "a path of a script")
+    sys.argv = [options.script, *options.arguments]
+    sys.path.insert(0, str(path.parent.resolve()))
+    code: object = 0
+    try:
+        with capture_kernels(options.file, program=path.name):
+            runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as error:
+        code = error.code
+    print(f"{plural(len(KernelFile.read(options.file).kernels), 'kernel')} in {options.file}")
+    return code if isinstance(code, int) else int(code is not None)
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Compile and check the kernels of files again; return 1 if one is wrong or fails, or none is
+    right."""
+    file = _read(options.files)
+    replays = replay_kernels(file, options.device)
+    print(replays)
+    return 0 if replays.is_good else 1
+
+
+def diff(options: argparse.Namespace) -> int:
+    """Print how the kernels of two files differ, with the reasons; return 0."""
+    old, new = (KernelFile.read(path) for path in (options.old, options.new))
+    print(kernel_differences(old, new))
+    return 0
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Write kernel files as one, and say what is in none of them a row; return 0."""
+    merged = _read(options.files)
+    if merged.complaint:
+        print(merged.complaint)
+    merged.write(options.out)
+    print(f"{plural(len(merged.kernels), 'kernel')} in {options.out}")
+    return 0
+
+
+def models(options: argparse.Namespace) -> int:
+    """Write the kernels of the benchmark's models, which do not run; return 0."""
+    from workbench.bench.model_kernels import ALL_MODELS, model_kernels
+
+    chosen = [m for m in ALL_MODELS if not options.only or m.name in options.only]
+    if not chosen:
+        names = ", ".join(model.name for model in ALL_MODELS)
+        what = f"there is no model {', '.join(options.only)}"
+        raise WorkbenchError(what, f"the models are {names}", ALL_MODELS[0].name)
+    file = model_kernels(chosen, options.device)
+    file.write(options.file)
+    print(f"{plural(len(file.kernels), 'kernel')} of {plural(len(chosen), 'model')}")
+    return 0
+
+
+def _read(paths: list[Path]) -> KernelFile:
+    """Return kernel files as one, with the lines of each that are no rows."""
+    files = [KernelFile.read(path) for path in paths]
+    rows = [row for file in files for row in file.rows]
+    return KernelFile.of(rows, [line for file in files for line in file.refused])

@@ -1,0 +1,1 @@
+"""Files of the kernels that ran: written, replayed, compared."""
