@@ -10,6 +10,7 @@ that nobody can have.
 from __future__ import annotations
 
 import dis
+import gc
 import signal
 import sys
 from collections.abc import Callable
@@ -35,12 +36,15 @@ class Interrupt:
         self.at, self.count = at, 0
 
     def __enter__(self) -> Interrupt:
-        self._before = sys.gettrace()
+        self._before, self._collects = sys.gettrace(), gc.isenabled()
+        gc.disable()  # what dies in a collection would add places, others each time
         sys.settrace(self._enter_frame)
         return self
 
     def __exit__(self, *error: object) -> None:
         sys.settrace(self._before)
+        if self._collects:
+            gc.enable()
 
     def _enter_frame(self, frame: FrameType, event: str, arg: Any) -> Any:
         if not frame.f_code.co_filename.startswith(PACKAGE):

@@ -356,6 +356,7 @@ _SAME_VALUES = frozenset(
     {Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP, Ops.EXPAND, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH}
 )
 """Ops that neither add a value nor drop one."""
+_COMPARISONS = frozenset({Ops.CMPEQ, Ops.CMPNE, Ops.CMPLT, Ops.CMPLE})
 _CHEAP = MOVEMENT | _SAME_VALUES | {Ops.CAST}
 """Ops that are little work for a processor that has the values."""
 _MOST = 1 << 24
@@ -426,11 +427,24 @@ def computed_below(nodes: Sequence[UOp]) -> dict[UOp, UOp]:
 
 def computed_and_graph(root: UOp) -> tuple[dict[UOp, UOp], list[UOp]]:
     """Return the BUFFERs of the computed values below `root`, which has no DETACH, and all nodes
-    below it down to these, sources first."""
+    below it down to these, sources first.
+
+    A maximum in memory is left out where its elements are not, and are compared with it: computed
+    again, in another kernel, they may be rounded in another way, and none may equal it."""
+    left_out: set[UOp] = set()
+    while True:
+        computed, graph = _computed_and_graph(root, left_out)
+        compared = _compared_with_sources(graph, computed) if computed else None
+        if not compared:
+            return computed, graph
+        left_out |= compared
+
+
+def _computed_and_graph(root: UOp, left_out: Collection[UOp]) -> tuple[dict[UOp, UOp], list[UOp]]:
     computed: dict[UOp, UOp] = {}
 
     def is_open(node: UOp) -> bool:
-        if not _is_computed(node):
+        if node in left_out or not _is_computed(node):
             return True
         computed[node] = _computed[node]
         return False
@@ -440,6 +454,38 @@ def computed_and_graph(root: UOp) -> tuple[dict[UOp, UOp], list[UOp]]:
         if not node.src and node.op is not Ops.CONST:
             is_open(node)  # the walk asks about nodes with sources only
     return computed, graph[:-1]
+
+
+def _compared_with_sources(graph: Iterable[UOp], computed: Mapping[UOp, UOp]) -> set[UOp]:
+    """Return the computed values that are compared with a value that they are made from, and that
+    is to be computed again; those that cannot be are left out."""
+    sides = [
+        [_moved_from(side, computed) for side in node.src]
+        for node in graph
+        if node.op in _COMPARISONS
+    ]
+    pairs = {pair for one, other in sides for pair in ((one, other), (other, one))}
+    return {
+        value
+        for value, source in pairs
+        if value in computed
+        and source not in computed
+        and source.src
+        and _is_made_from(value, source, computed)
+    }
+
+
+def _is_made_from(value: UOp, source: UOp, computed: Collection[UOp]) -> bool:
+    """Whether a computed value is made from `source`, and can be computed again."""
+    below = value.toposort(lambda node: node is value or node not in computed)
+    return source in below and not any(map(is_overwritten, below))
+
+
+def _moved_from(node: UOp, computed: Collection[UOp]) -> UOp:
+    """Return the value whose elements those of `node` are, or the first computed one above it."""
+    while node.op in MOVEMENT and node not in computed:
+        node = node.src[0]
+    return node
 
 
 def require_readable(node: UOp) -> None:
