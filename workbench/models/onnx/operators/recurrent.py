@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ModelError
+from workbench.models.onnx.operators import elementwise
 from workbench.models.onnx.table import row
 from workbench.tensor.tensor import Tensor
 
@@ -68,16 +69,16 @@ class Settings:
 def _activation(name: str, alpha: float, beta: float) -> Activation:
     functions: dict[str, Activation] = {
         "Affine": lambda x: x * alpha + beta,
-        "Elu": lambda x: (x > 0).where(x, ((x > 0).where(0, x).exp() - 1) * alpha),
-        "HardSigmoid": lambda x: (x * alpha + beta).clamp(0, 1),
-        "LeakyRelu": lambda x: (x >= 0).where(x, x * alpha),
+        "Elu": lambda x: elementwise.elu(x, alpha=alpha).cast(x.dtype),
+        "HardSigmoid": lambda x: elementwise.hard_sigmoid(x, alpha=alpha, beta=beta),
+        "LeakyRelu": lambda x: elementwise.leaky_relu(x, alpha=alpha),
         "Relu": lambda x: x.relu(),
         "ScaledTanh": lambda x: (x * beta).tanh() * alpha,
         "Sigmoid": lambda x: x.sigmoid(),
-        "Softplus": lambda x: x.maximum(0) + ((-x.abs()).exp() + 1).log(),
+        "Softplus": lambda x: elementwise.softplus(x).cast(x.dtype),
         "Softsign": lambda x: x / (x.abs() + 1),
         "Tanh": lambda x: x.tanh(),
-        "ThresholdedRelu": lambda x: (x > alpha).where(x, 0),
+        "ThresholdedRelu": lambda x: elementwise.thresholded_relu(x, alpha=alpha),
     }
     if name not in functions:
         raise ModelError("cannot run a network", f"there is no activation {name!r}")
