@@ -75,6 +75,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         lambda x: torch.zeros(4, 4).index_put((torch.tensor([3, 1, 3]),), x, accumulate=True),
         ((3, 4),),
     ),
+    "index_reduce": (
+        lambda x, y: x.index_reduce(1, torch.tensor([3, 1, 3]), y, "prod"),
+        ((2, 4), (2, 3)),
+    ),
+    "masked_scatter": (lambda x, y: x.masked_scatter(y > 0, y.exp()), ((4,), (3, 4))),
     "masked_fill": (masked, ((4, 3),)),
     "where": (lambda x, y: torch.where(x > 0, x, y.exp()), ((3, 4), (4,))),
     "attention": (layer_of_attention, ((2, 3, 8),)),
@@ -146,6 +151,7 @@ def gradients(values: Any, inputs: list[Any], seeds: list[Any]) -> list[Any]:
 EDGES = ["no gradients", "log1p below -1", "no images", "padded rows"]
 
 
+@pytest.mark.filterwarnings("ignore:index_reduce")  # its interface may change
 @pytest.mark.parametrize("name", FUNCTIONS if LONG else [*[*FUNCTIONS][::14], *EDGES])
 def test_a_function_gives_what_pytorch_gives(name: str) -> None:
     """Through torch.compile with gradients, and through load_model with ours."""

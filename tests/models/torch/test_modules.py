@@ -70,11 +70,19 @@ entered(
     lambda: T.AvgPool2d(2),
     lambda: T.AvgPool2d(3, 2, 1, count_include_pad=False, ceil_mode=True),
 )
-entered("AvgPool3d", X5, lambda: T.AvgPool3d(2), lambda: T.AvgPool3d(2, 1, divisor_override=3))
+entered(
+    "AvgPool3d", X5, lambda: T.AvgPool3d(2), lambda: T.AvgPool3d(3, 2, 1, True, divisor_override=3)
+)
 entered("LPPool2d", X4, lambda: T.LPPool2d(2, 2), lambda: T.LPPool2d(1, 3, 2))
 entered("AdaptiveAvgPool1d", X3, lambda: T.AdaptiveAvgPool1d(3), lambda: T.AdaptiveAvgPool1d(4))
 entered(
     "AdaptiveAvgPool2d", X4, lambda: T.AdaptiveAvgPool2d(1), lambda: T.AdaptiveAvgPool2d((3, 5))
+)
+entered(
+    "AdaptiveMaxPool2d", X4, lambda: T.AdaptiveMaxPool2d(2), lambda: T.AdaptiveMaxPool2d((3, 5))
+)
+entered(
+    "AdaptiveMaxPool3d", X5, lambda: T.AdaptiveMaxPool3d(2), lambda: T.AdaptiveMaxPool3d((3, 2, 4))
 )
 entered("ReLU", X2, T.ReLU, lambda: T.ReLU(inplace=True))
 entered("ReLU6", X2, T.ReLU6, T.ReLU6)

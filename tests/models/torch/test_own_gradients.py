@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import pytest
+
 from tests.peers import torch
 from workbench import load_model
 from workbench.models.torch.values import from_torch, to_torch
@@ -23,11 +25,28 @@ def norm_of(order: float) -> Callable[[Any], Any]:
     return lambda x: torch.linalg.vector_norm(x, order, dim=1)
 
 
+def reduced(kind: str, include_self: bool = True) -> Callable[[Any, Any], Any]:
+    """Return a reduction of two rows into one, and of the rows after them into another: by
+    `scatter_reduce` with the first tensor, by `index_reduce` without it."""
+
+    def function(x: Any, y: Any) -> Any:
+        index = torch.arange(len(y)) // 2
+        if include_self:
+            places = index[:, None].expand_as(y)
+            return x.scatter_reduce(0, places, y, kind)
+        return x.index_reduce(0, index, y, kind, include_self=False)
+
+    return function
+
+
+REDUCTIONS = "prod", "mean", "amax", "amin"
 SIGNS = [0.0, -0.0, 1.0, -1.0]
 FAR = [0.0, 200.0, -200.0, 0.5]
 EDGES = [0.0, 1.0, 0.5]
 EQUAL = rows(1.0, 1.0, 1.0)
 ORIGIN = rows(0.0, 0.0)
+MISSING = [[NAN, NAN], [1.0, NAN], [3.0, 2.0]]
+INFINITE = [[-INF, 1.0, 2.0], [1.0, -INF, 2.0], [-INF, -INF, -INF], [INF, 1.0, 2.0]]
 MIXED = [[0.0, 0.0, 3.0], [0.0, 2.0, 3.0], [1.0, 2.0, 3.0]]
 
 CASES: dict[str, tuple[Callable[..., Any], tuple[list[Any], ...]]] = {
@@ -82,6 +101,18 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[list[Any], ...]]] = {
     "log1p": (torch.log1p, ([0.0, -2.0, 1.0],)),
     "masked_fill": (lambda x: x.masked_fill(x <= 0, 1.0).log(), (EDGES,)),
     "nan_to_num": (torch.nan_to_num, ([NAN, INF, 1.0],)),
+    "hypot": (torch.hypot, ([0.0, 0.0, 3.0], [0.0, -2.0, 4.0])),
+    "entr": (torch.special.entr, ([0.0, 0.5, -1.0, NAN],)),
+    "nansum": (lambda x: x.nansum(1), (MISSING,)),
+    "nanmean": (lambda x: x.nanmean(1), (MISSING,)),
+    "nanmedian": (lambda x: x.nanmedian(1)[0], (MISSING,)),
+    "logcumsumexp": (lambda x: x.logcumsumexp(1), (INFINITE,)),
+    "scatter_reduce": (reduced("amax"), (MIXED, MIXED)),
+    **{f"index_reduce {kind}": (reduced(kind, False), (MIXED, MIXED)) for kind in REDUCTIONS},
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, 2), ([MIXED],)),
+    "adaptive_max_pool3d": (lambda x: F.adaptive_max_pool3d(x, 2), ([[MIXED, MIXED]],)),
+    "diagonal_scatter": (lambda x, y: x.diagonal_scatter(y, 1), (MIXED, [5.0, 6.0])),
+    "addbmm": (lambda x, y: torch.addbmm(x, y, y, beta=0.5, alpha=2), (MIXED, [MIXED, MIXED])),
 }
 
 
@@ -103,6 +134,7 @@ def of_pytorch() -> tuple[list[Any], list[Any]]:
     return [r.detach() for r in results], [x.grad for x in given]
 
 
+@pytest.mark.filterwarnings("ignore:index_reduce")
 def test_gradients_where_functions_bend_are_those_of_pytorch() -> None:
     values, gradients = of_pytorch()
     inputs = [torch.tensor(v) for _, own in CASES.values() for v in own]

@@ -16,6 +16,9 @@ from workbench.base.errors import ModelError
 
 COMPILE = 'torch.compile(module, backend="workbench"), where PyTorch runs what has no row here'
 
+NEEDS_VALUES = "DataDependentOutputException", "PendingUnbackedSymbolNotFound"
+"""PyTorch's errors for code that needs values, whose text does not say so."""
+
 
 def exported(module: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """Return the torch.export.ExportedProgram of a module for inputs like these.
@@ -102,7 +105,7 @@ def _refused(module: Any, error: Exception) -> ModelError:
         if hasattr(getattr(module, "config", None), "use_cache"):
             hint = "module.config.use_cache = False, for a network that returns no cache"
         return ModelError(what, because, hint, where)
-    if "data-dependent" in text:
+    if "data-dependent" in text or type(error).__name__ in NEEDS_VALUES:
         because = "its code needs the value of a tensor: to decide, or for a size"
         return ModelError(what, because, f"torch.where(condition, a, b), or {COMPILE}", where)
     return ModelError(what, text.partition("\n\n")[0] or type(error).__name__, "", where)

@@ -16,6 +16,8 @@ REFUSED: dict[str, str] = {
     "_fft_r2c": "there are no complex numbers here",
     "_local_scalar_dense": "it needs the value of a tensor while the model is read (x.item())",
     "atan2.out": "it writes to an argument: exported programs have none of its kind",
+    "complex": "there are no complex numbers here",
+    "masked_select": "the shape of its result depends on values",
     "nonzero": "the shape of its result depends on values",
     "resize_": "it writes to an argument: exported programs have none of its kind",
     "sym_is_contiguous": "tensors have no strides here",
@@ -23,6 +25,7 @@ REFUSED: dict[str, str] = {
     "sym_size.int": "shapes are numbers here: export the module without dynamic shapes",
     "sym_storage_offset": "tensors have no strides here",
     "sym_stride.int": "tensors have no strides here",
+    "view_as_complex": "there are no complex numbers here",
 }
 """Operators that cannot be computed here, each with the reason."""
 

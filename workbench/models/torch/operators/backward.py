@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from workbench.models.torch.operators.pooling import adaptive_avg_pool, avg_pool
 from workbench.models.torch.operators.products import convolution
@@ -45,19 +47,21 @@ def adaptive_avg_pool_backward(grad: Tensor, x: Tensor) -> Tensor:
     return through(lambda x: adaptive_avg_pool(x, sizes), grad, x)[0]
 
 
-@row("max_pool2d_with_indices_backward")
-def max_pool_backward(
-    grad: Tensor,
-    x: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    indices: Tensor,
-) -> Tensor:
-    lead = x.ndim - 2
-    flat = Tensor.zeros(*x.shape[:lead], x.shape[-2] * x.shape[-1], dtype=grad.dtype)
+@row("max_pool2d_with_indices_backward", "adaptive_max_pool2d_backward")
+def max_pool2d_backward(grad: Tensor, x: Tensor, *options: Any) -> Tensor:
+    return _at_positions(grad, x, options[-1], 2)
+
+
+@row("max_pool3d_with_indices_backward", "adaptive_max_pool3d_backward")
+def max_pool3d_backward(grad: Tensor, x: Tensor, *options: Any) -> Tensor:
+    return _at_positions(grad, x, options[-1], 3)
+
+
+def _at_positions(grad: Tensor, x: Tensor, indices: Tensor, axes: int) -> Tensor:
+    """Return the gradient of `x` for that of its elements at `indices`, counted through its last
+    `axes`; each element has the sum of its."""
+    lead = x.ndim - axes
+    flat = Tensor.zeros(*x.shape[:lead], math.prod(x.shape[lead:]), dtype=grad.dtype)
     places, values = (t.reshape((*t.shape[:lead], -1)) for t in (indices, grad))
     return flat.scatter_reduce(lead, places, values, "sum").reshape(x.shape)
 

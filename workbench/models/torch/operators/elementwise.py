@@ -140,12 +140,6 @@ def atan2(y: Tensor, x: Tensor) -> Tensor:
     return result
 
 
-@row("hypot")
-def hypot(x: Tensor, y: Tensor) -> Tensor:
-    result: Tensor = formulas.hypot(floats(x), floats(y))
-    return result
-
-
 @row("signbit")
 def signbit(x: Tensor) -> Any:
     return formulas.is_negative(x) if x.dtype.is_float else x < 0

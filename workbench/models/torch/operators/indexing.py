@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from workbench.base.dtypes import dtypes
+from workbench.ir.gradient.occurrences import as_source
 from workbench.models.torch.table import row
 from workbench.tensor.tensor import Tensor
 
@@ -58,13 +61,52 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_reduce(
     x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    return x.scatter_reduce(dim, index, src, reduce, include_self)
+    value = x.scatter_reduce(dim, index, src, reduce, include_self)
+    is_extreme = reduce in ("amax", "amin") and value.dtype.is_float and value.ndim > 0
+    return _shared(value, x, dim, index, src, include_self) if is_extreme else value
+
+
+def _shared(
+    value: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool
+) -> Tensor:
+    """Return an extreme `value`, whose gradient is shared evenly by all elements that equal it.
+
+    They are counted with those of `x`, even where these are left out, as PyTorch does.
+    """
+    src = src[tuple(slice(n) for n in index.shape)]
+    own = x.eq(value).cast(x.dtype)
+    of_src = src.eq(value.gather(dim, index)).cast(x.dtype)
+    count = own.scatter_reduce(dim, index, of_src, "sum")
+    own = own if include_self else own.scatter(dim, index, 0)
+    mean = (x * own / count).scatter_reduce(
+        dim, index, src * of_src / count.gather(dim, index), "sum"
+    )
+    return value._with(as_source(value.uop, mean.uop), x, src)
 
 
 @row("scatter.reduce", "scatter.value_reduce")
 def scatter_by(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str) -> Tensor:
     source = src if isinstance(src, Tensor) else Tensor.full(index.shape, src, dtype=x.dtype)
     return x.scatter_reduce(dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
+
+
+@row("index_reduce")
+def index_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    axis = dim % max(1, source.ndim)
+    along = tuple(n if a == axis else 1 for a, n in enumerate(source.shape))
+    places = index.reshape(along).expand(source.shape)
+    return scatter_reduce(x, dim, places, source, reduce, include_self=include_self)
+
+
+@row("diagonal_scatter")
+def diagonal_scatter(
+    x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    places = Tensor.arange(x.numel(), dtype=dtypes.int64).reshape(x.shape)
+    chosen = places.diagonal(offset, dim1, dim2).flatten()
+    return x.flatten().scatter(0, chosen, source.flatten()).reshape(x.shape)
 
 
 @row("searchsorted.Tensor")
@@ -112,7 +154,8 @@ def index_put(
 
 @row("masked_scatter")
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    mask = mask.expand(x.shape)
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    x, mask = x.expand(shape), mask.expand(shape)
     places = mask.flatten().cast(dtypes.int64).cumsum(0) - 1
     flat = source.flatten()[places.clamp(0, max(0, source.numel() - 1))]
     return mask.where(flat.reshape(x.shape), x)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from workbench.ir.gradient.occurrences import Formula, with_formula
+from workbench.base.dtypes import DType
+from workbench.ir.gradient.occurrences import Formula, as_source, with_formula
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.models.torch.operators.elementwise import floats
-from workbench.models.torch.operators.reductions import Dims, mean, var
+from workbench.models.torch.operators.reductions import Dims, mean, total, var
 from workbench.models.torch.table import whole_row
 from workbench.tensor.numpy import formulas
 from workbench.tensor.operands.broadcast import expanded
@@ -59,6 +60,57 @@ def std_mean(
     x: Tensor, dim: Dims = None, *, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     return std(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
+
+
+@whole_row("hypot")
+def hypot(x: Tensor, y: Tensor) -> Tensor:
+    """The length of (x, y); at the origin its gradient is NaN."""
+    x, y = floats(x), floats(y)
+    value: Tensor = formulas.hypot(x, y)
+    sources = [expanded(each.uop, value.shape) for each in (x, y, value.detach())]
+    return value._with(with_formula(value.uop, sources, Formula("hypot", None, _of_hypot)), x, y)
+
+
+def _of_hypot(g: UOp, _: None, x: UOp, y: UOp, length: UOp) -> list[UOp | None]:
+    return [g * (x / length), g * (y / length), None]
+
+
+@whole_row("special_entr")
+def entr(x: Tensor) -> Tensor:
+    """-x * log(x), and 0 where x is 0, -inf below."""
+    x = floats(x)
+    value = (x < 0).where(-math.inf, -x * x.eq(0).where(1.0, x).log())
+    return value._with(with_formula(value.uop, [x.uop], Formula("entropy", None, _of_entr)), x)
+
+
+def _of_entr(g: UOp, _: None, x: UOp) -> list[UOp]:
+    return [g * (-x.alu(Ops.LOG) - 1.0)]
+
+
+@whole_row("nansum")
+def nansum(
+    x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The sum of what is not NaN; gradients are multiplied by whether it is."""
+    if x.dtype.is_float:
+        is_nan = x.isnan()
+        kept, masked = is_nan.where(0, x), x * (~is_nan).cast(x.dtype)
+        x = kept._with(as_source(kept.uop, masked.uop), x)
+    return total(x, dim, keepdim, dtype=dtype)
+
+
+@whole_row("logcumsumexp")
+def logcumsumexp(x: Tensor, dim: int) -> Tensor:
+    """The logarithms of running sums of e ** x; gradients of infinite ones are NaN."""
+    if not x.ndim:
+        return x
+    is_end = x.logcumsumexp(dim).eq(-math.inf) | x.eq(math.inf)
+    formula = Formula("nan-at-ends", None, _of_ends)
+    return x._with(with_formula(x.uop, [x.uop, is_end.uop], formula), x).logcumsumexp(dim)
+
+
+def _of_ends(g: UOp, _: None, x: UOp, is_end: UOp) -> list[UOp | None]:
+    return [is_end.where(g.like(math.nan), g), None]
 
 
 @whole_row("sinc")

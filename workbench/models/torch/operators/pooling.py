@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.models.sampling import grid_sampled, neighbours, resampled, taken
+from workbench.models.torch.operators.reductions import max_at
 from workbench.models.torch.table import row
 from workbench.tensor.tensor import Tensor
 
@@ -55,10 +57,15 @@ def avg_pool(
         return x.avg_pool2d(window, steps, count_include_pad=count_include_pad, **options)
     # The sum of a window: its mean over the elements inside times their number.
     inside = x.avg_pool2d(window, steps, count_include_pad=False, **options)
-    ones = Tensor.ones_like(x)
-    padded = ones.pad([(0, 0)] * (x.ndim - axes) + [(p, p) for p in _each(padding, axes)])
-    counts = padded.avg_pool2d(window, steps, ceil_mode=ceil_mode, count_include_pad=False)
-    return inside * counts * math.prod(window) / divisor_override
+    for place, (size, step, before) in enumerate(
+        zip(window, steps, options["padding"], strict=True)
+    ):
+        axis = x.ndim - axes + place
+        starts = np.arange(inside.shape[axis]) * step - before
+        count = np.minimum(starts + size, x.shape[axis]) - np.maximum(starts, 0)
+        along = (-1,) + (1,) * (axes - place - 1)
+        inside = inside * Tensor(count).cast(x.dtype).reshape(along)
+    return inside / divisor_override
 
 
 @row("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
@@ -86,19 +93,22 @@ def _bounds(size: int, count: int) -> list[tuple[int, int]]:
     return [(n * size // count, -(-(n + 1) * size // count)) for n in range(count)]
 
 
-@row("adaptive_max_pool2d")
+@row("adaptive_max_pool2d", "adaptive_max_pool3d")
 def adaptive_max_pool(x: Tensor, output_size: Numbers) -> tuple[Tensor, Tensor]:
-    """Maxima over windows that cover the picture, and their positions in it."""
-    height, width = x.shape[-2:]
+    """Maxima over windows that cover a picture or a volume, and their positions in it."""
+    axes = len(output_size)
+    lead, sizes = x.shape[:-axes], x.shape[-axes:]
+    if not math.prod(output_size):
+        shape = (*lead, *output_size)
+        return Tensor.zeros(*shape, dtype=x.dtype), Tensor.zeros(*shape, dtype=dtypes.int64)
+    position = Tensor.arange(math.prod(sizes), dtype=dtypes.int64).reshape(sizes)
     values, places = [], []
-    for top, bottom in _bounds(height, output_size[0]):
-        for left, right in _bounds(width, output_size[1]):
-            window = x[..., top:bottom, left:right].flatten(-2)
-            place = window.argmax(-1).cast(dtypes.int64)
-            across = right - left
-            values.append(window.max(-1))
-            places.append((place // across + top) * width + place % across + left)
-    shape = (*x.shape[:-2], *output_size)
+    for bounds in product(*map(_bounds, sizes, output_size)):
+        window = tuple(slice(*each) for each in bounds)
+        value, place = max_at(x[(..., *window)].flatten(-axes), -1)
+        values.append(value)
+        places.append(position[window].flatten()[place])
+    shape = (*lead, *output_size)
     first, second = (each[0].stack(*each[1:], dim=-1).reshape(shape) for each in (values, places))
     return first, second
 

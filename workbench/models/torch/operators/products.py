@@ -33,6 +33,15 @@ def add_product(bias: Tensor, x: Tensor, y: Tensor, *, beta: float = 1, alpha: f
     return scaled + (bias if beta == 1 else bias * beta)
 
 
+@row("addbmm")
+def add_products(
+    bias: Tensor, x: Tensor, y: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    """beta * bias + alpha * the sum of x[n] @ y[n]."""
+    total = product(x, y).sum(0) * alpha
+    return total if beta == 0 else total + bias * beta
+
+
 @row("convolution")
 def convolution(
     x: Tensor,

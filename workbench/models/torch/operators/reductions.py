@@ -206,11 +206,6 @@ def _running(x: Tensor, method: str, dim: int) -> tuple[Tensor, Tensor]:
     return values, places.cast(dtypes.int64)
 
 
-@row("logcumsumexp")
-def logcumsumexp(x: Tensor, dim: int) -> Tensor:
-    return x.logcumsumexp(dim) if x.ndim else x
-
-
 @row("kthvalue")
 def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The element number `k` from 1 on, in rising order, and its position."""
@@ -238,6 +233,23 @@ def median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Te
 @row("median")
 def median(x: Tensor) -> Tensor:
     return median_along(x.flatten(), 0)[0]
+
+
+@row("nanmedian.dim")
+def nanmedian_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower of the middle elements that are not NaN; NaN where there is none."""
+    if not x.dtype.is_float or not x.ndim:
+        return median_along(x, dim, keepdim)
+    values, places = sort(x, dim)  # NaN is sorted last
+    count = (~x.isnan()).sum(dim, keepdim=True, dtype=dtypes.int64)
+    middle = (count - 1).maximum(0) // 2
+    value, place = (each.gather(dim, middle) for each in (values, places))
+    return (value, place) if keepdim else (value.squeeze(dim), place.squeeze(dim))
+
+
+@row("nanmedian")
+def nanmedian(x: Tensor) -> Tensor:
+    return nanmedian_along(x.flatten(), 0)[0]
 
 
 @row("dist")
