@@ -3,14 +3,16 @@ that PyTorch's own tests use."""
 
 from __future__ import annotations
 
+import copy
 import random
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.peers import torch
+from tests.peers import peer, torch
 from tests.support import LONG
 from workbench import ModelError, Tensor, load_model
 from workbench.models.torch.nodes import load_rows
@@ -18,8 +20,9 @@ from workbench.models.torch.table import REFUSED, ROWS
 from workbench.models.torch.values import to_torch
 
 load_rows()
-RANDOM = ("bernoulli", "dropout", "empty", "multinomial", "normal", "rand", "uniform")
-"""Parts of the names of operators whose results are random, or left open."""
+RANDOM = re.compile("bernoulli|dropout|empty|multinomial|normal(?!ize)|rand|uniform")
+"""What is in the names of operators whose results are random, or left open."""
+GROUPS = 8
 
 
 def test_every_core_operator_has_a_row_or_a_reason() -> None:
@@ -38,25 +41,31 @@ def core() -> Iterator[str]:
 
 
 @pytest.mark.skipif(not LONG, reason="PyTorch takes 10 s to load its samples")
-def test_rows_compute_what_torch_computes_on_its_own_samples() -> None:
-    """Operators are drawn; what has no row is refused by name."""
-    infos = [i for i in samples() if not any(part in i.name for part in RANDOM)]
-    chosen = random.Random(0).sample(infos, min(len(infos), 400))
-    compared = 0
-    for info in chosen:
-        for sample in list(info.sample_inputs("cpu", torch.float32))[:2]:
-            compared += agrees(info, sample)
-    assert compared >= len(chosen) // 2
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_rows_compute_what_torch_computes_on_its_own_samples(group: int) -> None:
+    """The first sample of each operator, and another; what has no row is refused by name."""
+    infos = samples()[group::GROUPS]
+    wrong, compared = [], 0
+    for info in infos:
+        each = list(info.sample_inputs("cpu", torch.float32))
+        for sample in each[:1] + random.Random(0).sample(each[1:], min(len(each) - 1, 1)):
+            try:
+                compared += agrees(info, sample)
+            except Exception as error:
+                wrong.append(f"{info.name}: {type(error).__name__}: {error}")
+    assert not wrong, "\n\n".join(wrong)
+    assert compared >= len(infos) // 2
 
 
 def samples() -> list[Any]:
-    """Return PyTorch's table of its operators with samples, of those in torch and torch.nn."""
+    """Return PyTorch's table of its operators with samples, of those over real numbers."""
+    peer("expecttest")  # the table's module imports it
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from torch.testing._internal.common_methods_invocations import op_db
-    outside = ("linalg", "fft", "special", "sparse", "signal", "torch.ops", "jiterator")
+    outside = ("fft", "sparse", "torch.ops", "jiterator")
     usual = [i for i in op_db if torch.float32 in i.supported_dtypes("cpu")]
-    return [i for i in usual if not i.name.startswith(outside)]
+    return [i for i in usual if not i.name.startswith(outside) and not RANDOM.search(i.name)]
 
 
 class Applied(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -74,22 +83,22 @@ class Applied(torch.nn.Module):  # type: ignore[misc, name-defined]
 
 
 def agrees(info: Any, sample: Any) -> bool:
-    """Compare one sample; return False where it is refused by name."""
-    pytree = torch.utils._pytree
-    arguments, options = (sample.input, *sample.args), sample.kwargs
-    leaves, structure = pytree.tree_flatten((arguments, options))
-    tensors = [x.clone() for x in leaves if isinstance(x, torch.Tensor)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of operators that PyTorch will take away
-        results = info.op(*arguments, **options)
-    want = [x for x in pytree.tree_leaves(results) if torch.is_tensor(x)]
+    """Compare one sample; return False where it is refused by name, and where results of PyTorch
+    itself differ from call to call."""
+    leaves, structure = torch.utils._pytree.tree_flatten(
+        ((sample.input, *sample.args), sample.kwargs)
+    )
+    want, again = (computed(info.op, leaves, structure) for _ in range(2))
+    if not all(map(is_same, want, again)):
+        return False
+    tensors = [copy.deepcopy(x) for x in leaves if torch.is_tensor(x)]  # views, too
     try:
         results = load_model(Applied(info.op, leaves, structure))(*tensors)
     except ModelError as error:
         assert error.because
         return False
-    got = [x for x in pytree.tree_leaves(results) if isinstance(x, Tensor)]
-    label = f"{info.name} {[tuple(t.shape) for t in tensors]} {options}"
+    got = [x for x in torch.utils._pytree.tree_leaves(results) if isinstance(x, Tensor)]
+    label = f"{info.name} {[tuple(t.shape) for t in tensors]} {sample.kwargs}"
     for ours, theirs in zip(got, want, strict=True):
         torch.testing.assert_close(
             to_torch(ours),
@@ -100,6 +109,20 @@ def agrees(info: Any, sample: Any) -> bool:
             msg=lambda m: f"{label}: {m}",
         )
     return True
+
+
+def computed(function: Any, leaves: list[Any], structure: Any) -> list[Any]:
+    """Return the tensors that PyTorch computes of copies of arguments."""
+    pytree = torch.utils._pytree
+    arguments, options = pytree.tree_unflatten(copy.deepcopy(leaves), structure)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of operators that PyTorch will take away
+        results = function(*arguments, **options)
+    return [x for x in pytree.tree_leaves(results) if torch.is_tensor(x)]
+
+
+def is_same(x: Any, y: Any) -> bool:
+    return bool(torch.allclose(x, y, 0, 0, equal_nan=True))
 
 
 @pytest.mark.parametrize("name", ["item", "nonzero"])
