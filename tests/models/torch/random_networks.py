@@ -6,7 +6,8 @@ Of two seeds one is read by torch.compile and one by load_model. What differs mo
 explain is printed with its seed and a script to paste. The exit status is 1 where something was
 wrong. Two sound computations differ by their roundings: where they do, PyTorch computes the network
 again in float64, and with the result of each operator off by some units in the last place; where
-that moves a value, ours may be as far away.
+that moves a value, ours may be as far away. Where `torch.compile` fails with PyTorch's own operators
+(backend "aot_eager"), or computes what we compute, the network counts as refused.
 """
 
 from __future__ import annotations
@@ -67,10 +68,17 @@ def outcome(seed: int, device: str, route: str = "") -> Outcome:
         except ModelError as error:
             return Outcome(drawn, route, refusal=f"{error.what}, {error.because}".splitlines()[0])
         except Exception:
+            if route == "compile" and by_pytorch(module, inputs, calls) is None:
+                return Outcome(drawn, route, refusal="torch.compile fails with its own backend")
             return Outcome(drawn, route, wrong=traceback.format_exc(limit=-8))
         wrong = differences(ours, expected)
         if wrong:
-            wrong = differences(ours, expected, deviations(drawn, calls, expected))
+            furthest = deviations(drawn, calls, expected)
+            wrong = differences(ours, expected, furthest)
+        if wrong and route == "compile":
+            own = by_pytorch(module, inputs, calls)
+            if own is not None and not differences(ours, own, furthest):
+                return Outcome(drawn, route, refusal="torch.compile is wrong with its own backend")
         return Outcome(drawn, route, "; ".join(wrong))
 
 
@@ -98,6 +106,16 @@ def of_pytorch(module: Any, inputs: list[Any], calls: int, function: Any = None)
 def compiled(module: Any, inputs: list[Any], calls: int, expected: Values) -> Values:
     torch._dynamo.reset()
     return of_pytorch(module, inputs, calls, torch.compile(module, backend="workbench"))
+
+
+def by_pytorch(module: Any, inputs: list[Any], calls: int) -> Values | None:
+    """Return the values of `torch.compile` with PyTorch's own operators; None if that fails."""
+    torch._dynamo.reset()
+    own = copy.deepcopy(module)
+    try:
+        return of_pytorch(own, inputs, calls, torch.compile(own, backend="aot_eager"))
+    except Exception:
+        return None
 
 
 def loaded(module: Any, inputs: list[Any], calls: int, expected: Values) -> Values:
