@@ -6,8 +6,8 @@ Of two seeds one is read by torch.compile and one by load_model. What differs mo
 explain is printed with its seed and a script to paste. The exit status is 1 where something was
 wrong. Two sound computations differ by their roundings: where they do, PyTorch computes the network
 again in float64, and with the result of each operator off by some units in the last place; where
-that moves a value, ours may be as far away. Where `torch.compile` fails with PyTorch's own operators
-(backend "aot_eager"), or computes what we compute, the network counts as refused.
+that moves a value, ours may be as far away. Where `torch.compile` fails with the operators of
+PyTorch (backend "aot_eager"), or computes what we compute, the network counts as refused.
 """
 
 from __future__ import annotations
