@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from workbench.base.errors import FileError
@@ -45,12 +46,10 @@ def kernel_changes(root: Path = ROOT, commit: str = "", models: tuple[str, ...] 
         archive = io.BytesIO(_git(root, "archive", name, PACKAGE))
         with tarfile.open(fileobj=archive) as sources:
             sources.extractall(old_tree, filter="data")
-        trees = {name: old_tree, "the working tree": root}
-        paths = [Path(folder, f"{number}.jsonl") for number in range(len(trees))]
-        listings = [
-            _listing(tree, path, models) for tree, path in zip(trees.values(), paths, strict=True)
-        ]
-        old, new = (_file(*each) for each in zip(trees, listings, paths, strict=True))
+        sides = [(name, old_tree, Path(folder, "old.jsonl"), models)]
+        sides += [("the working tree", root, Path(folder, "new.jsonl"), models)]
+        with ThreadPoolExecutor() as pool:
+            old, new = pool.map(_kernels, *zip(*sides, strict=True))
         return f"kernels since {name}: {kernel_differences(old, new)}"
 
 
@@ -77,22 +76,18 @@ def _git(root: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
-def _listing(tree: Path, path: Path, models: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    """Start a process that writes the kernels of the package in a folder to a file."""
+def _kernels(name: str, tree: Path, path: Path, models: tuple[str, ...]) -> KernelFile:
+    """Return the kernels that the package in a folder writes to a file.
+
+    Errors: NothingToCompare with its reason.
+    """
     command = [sys.executable, "-m", PACKAGE, "kernels", "models", str(path)]
     command += ["--only", *models] if models else []
     environment = os.environ | {"PYTHONPATH": str(tree)}
-    return subprocess.Popen(
-        command, cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-
-
-def _file(name: str, process: subprocess.Popen[bytes], path: Path) -> KernelFile:
-    """Return the kernels that a process has written. Errors: NothingToCompare."""
-    _, errors = process.communicate()
-    words = errors.decode(errors="replace").strip().splitlines()
-    if process.returncode:
-        because = words[-1] if words else f"its process returned {process.returncode}"
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, check=False)
+    words = done.stderr.decode(errors="replace").strip().splitlines()
+    if done.returncode:
+        because = words[-1] if words else f"its process returned {done.returncode}"
         raise NothingToCompare(f"the kernels of {name} cannot be listed: {because}")
     try:
         return KernelFile.read(path)
