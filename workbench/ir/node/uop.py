@@ -125,6 +125,8 @@ class Storage(NamedTuple):
 
 
 _nodes: WeakValueDictionary[tuple[Any, ...], UOp] = WeakValueDictionary()
+_entries = _nodes.data  # type: ignore[attr-defined]  # its types lack it
+"""Weak references to the nodes: most nodes are found here, without a call of a Python function."""
 _lock = free_lock()
 _UNSET: Any = object()
 
@@ -169,7 +171,8 @@ class UOp(Views, Operators):
             key = (op, dtype, src, _const_key(op, dtype, arg), None)
         else:  # the class too: a KernelInfo equals a plain tuple, and True equals 1
             key = (op, dtype, src, arg, arg.__class__)
-        node = _nodes.get(key)
+        entry = _entries.get(key)
+        node = None if entry is None else entry()
         if node is None:
             with _lock:
                 node = _nodes.get(key)
