@@ -48,6 +48,7 @@ class Ancestry:
 
     def __init__(self, base: Ancestry | None = None) -> None:
         self._causes: dict[UOp, dict[UOp, Cause]] = {}
+        self.base = base
         self._before = {} if base is None else base._causes
         self.replaced: dict[UOp, UOp] = {}
         """The node that each node replaced, which had the same value."""
@@ -111,6 +112,10 @@ class Ancestry:
         """Yield the nodes that have ancestors."""
         yield from self._before
         yield from (node for node in self._causes if node not in self._before)
+
+    def has_own(self, node: UOp) -> bool:
+        """Whether a node has causes that the base lacks."""
+        return node in self._causes
 
     def causes(self, node: UOp) -> Iterable[Cause]:
         """Return the causes of a node, one step back."""

@@ -4,6 +4,7 @@ languages, linked to statements, nodes and passes.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
@@ -15,11 +16,13 @@ from workbench.backends.program.text import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.edited import IRLevel
+from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Recorded
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.listing.instructions import Statements, statements_of
+from workbench.viz.model.ancestry import Ancestry
 from workbench.viz.model.loops import compiled_passes, named
 from workbench.viz.model.provenance import ScheduledKernels, links_of
 from workbench.viz.record import variants as rows
@@ -52,6 +55,8 @@ class VariantCode:
         self._passes, self._nodes, self._lines = passes, nodes, lines
         self._compilations = Compilations(kernels)
         self._scheduled = ScheduledKernels(exploration.passes)
+        self._caused: defaultdict[Ancestry | None, set[UOp]] = defaultdict(set)
+        """The nodes that have the causes of the passes before their kernel, by their ancestry."""
         self._linked: dict[tuple[object, ...], tuple[list[CodeRow], Nest]] = {}
         """Code and loops by the identities of the two compilations, which are kept in
         `_compilations`, and by the lines of each node."""
@@ -203,8 +208,11 @@ class VariantCode:
         return Linker(links, self._nodes, self._lines, places, statements)
 
     def _add_causes(self, linker: Linker) -> None:
-        """Add causes to nodes, which may have others already: kernels may share nodes."""
-        for node, causes in linker.causes():
+        """Add causes to nodes, which may have others already: kernels may share nodes. The schedule
+        caused most of them, and those are added with the first of its kernels that has links."""
+        known = self._caused[linker.links.ancestry.base]
+        for node, causes in linker.causes(known):
+            known.add(self._nodes.at(node))
             current = self._nodes.columns.causes[node]
             both = [*current, *(row for row in causes if row not in current)]
             if both != current:

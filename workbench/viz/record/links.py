@@ -7,7 +7,7 @@ origin of a node is in its own row: `causes`, each one step back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
@@ -120,12 +120,14 @@ class Linker:
         kernel = islice(origin.kernel, MOST_OF_STATEMENT)
         return self.nodes.add_all((node, *kernel)), self._lines(origin)
 
-    def causes(self) -> Iterator[tuple[int, list[CauseRow]]]:
+    def causes(self, known: Container[UOp] = ()) -> Iterator[tuple[int, list[CauseRow]]]:
         """Yield each node of the record that has causes, with these: the rewrite or pass, and the
-        node before. Where the record lacks that node, the cause is a node further back."""
+        node before. Where the record lacks that node, the cause is a node further back. `known`
+        nodes are left out if all their causes are in the base of the ancestry."""
         cache: dict[UOp, list[CauseRow]] = {}
-        for node in self.links.ancestry:
-            if node in self.nodes:
+        ancestry = self.links.ancestry
+        for node in ancestry:
+            if node in self.nodes and (node not in known or ancestry.has_own(node)):
                 rows = self._back(node, cache)
                 if rows:
                     yield self.nodes.add(node), rows[:MOST_NODES]
