@@ -20,7 +20,7 @@ from workbench.base.terminal import Displayed
 from workbench.ir.nest.accesses import idle_lanes
 from workbench.ir.node.exact_range import IndexSteps, Step, index_steps, index_values, terms
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops
-from workbench.ir.node.uop import UOp, closed, leaves, split_gate
+from workbench.ir.node.uop import UOp, closed, leaves, memoised, split_gate
 from workbench.pickles import pickled
 
 # --------------------------------------------------------------------------------------------------
@@ -273,6 +273,7 @@ class Counts(Displayed):
     barriers: int = 0
 
 
+@memoised
 def estimate(kernel: UOp) -> Estimates:
     """Return the Estimates of a kernel (a SINK) without opts: these may add work, as PADTO does."""
     loops = _PlannedLoops(kernel)

@@ -149,13 +149,13 @@ class UserLines:
     def _ancestors(self, node: UOp) -> Iterator[UOp]:
         """Yield `node` and the nodes that it replaces, the one that was replaced last first."""
         node = _value(node)
-        pending, visited = deque([node]), {node}
-        while pending:
-            one = pending.popleft()
+        ancestors, visited = [node], {node}
+        for one in ancestors:  # it grows: breadth first
             yield one
-            sources = [c.source for c in self._ancestry.causes(one)]
-            pending.extend(s for s in sources if s not in visited)
-            visited.update(sources)
+            for cause in self._ancestry.causes(one):
+                if cause.source not in visited:
+                    visited.add(cause.source)
+                    ancestors.append(cause.source)
 
     def own(self, node: UOp) -> Iterable[SourceLine]:
         """Return the lines of `node` itself, without those of a node that it replaces."""

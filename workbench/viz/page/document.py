@@ -192,7 +192,8 @@ def _fields(path: Path) -> dict[str, str]:
     return row
 
 
-def modules() -> list[Module]:
+@cache
+def modules() -> Sequence[Module]:
     """Return the modules of the page, each after those that it imports."""
     return modules_of([FOLDER / "main.js", *panels()])
 

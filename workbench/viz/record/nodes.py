@@ -123,7 +123,7 @@ class Nodes:
         return [self.add(root) for root in roots]
 
     def _append(self, node: UOp) -> None:
-        shape = shape_text(node.shape) if node.shape else ""
+        shape = shape_text(lengths) if (lengths := node.shape) else ""
         arg = bounded(node_arg(node))
         is_memory = node.op is Ops.BUFFER
         name = self._memory.get(node) or self._user_lines.name(node) if is_memory else ""

@@ -134,8 +134,9 @@ class PassRows:
 
     def _new_text(self, state: Any) -> int | None:
         if isinstance(state, tuple) and state and isinstance(state[0], ScheduleItem):
-            kernels = [passes.text(i.kernel) for i in state if i.kernel is not None]
-            state = "\n\n".join(kernels)
+            kernels = [i.kernel for i in state if i.kernel is not None]
+            texts = {kernel: passes.text(kernel) for kernel in dict.fromkeys(kernels)}
+            state = "\n\n".join(texts[kernel] for kernel in kernels)
         is_text = isinstance(getattr(state, "text", state), str)
         if not is_text and not self._roots(state, []):
             return None
