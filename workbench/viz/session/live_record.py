@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from workbench.backends.device import Device
 from workbench.backends.program.text import Language
+from workbench.base.garbage import fewer_collections
 from workbench.base.interrupts import free_rlock
 from workbench.check.node_values import NodeValues
 from workbench.edited import IRLevel
@@ -182,9 +183,10 @@ class LiveRecord:
     def _begin_with(self, exploration: Exploration, speeds: Speeds | None) -> None:
         """Start with an exploration: the parts of its record that a page opens with, without
         timings or checks."""
-        self.recorder = Recorder(exploration, speeds)
-        self.number = next(_NUMBERS)
-        self.recorder.first()
+        with fewer_collections():
+            self.recorder = Recorder(exploration, speeds)
+            self.number = next(_NUMBERS)
+            self.recorder.first()
         self.device: str = self.recorder.record.device
         self.edited: dict[int, Edited] = {}
         self.timings: dict[tuple[int, str], TimingRow] = {}

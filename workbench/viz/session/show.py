@@ -17,6 +17,7 @@ from typing import Any
 from workbench.base.context import LIVE
 from workbench.base.errors import WorkbenchError
 from workbench.base.files import write_whole
+from workbench.base.garbage import fewer_collections
 from workbench.base.interrupts import Uninterrupted, free_lock
 from workbench.base.terminal import Bundle
 from workbench.nn.state.safetensors_file import safe_save
@@ -115,9 +116,10 @@ class LivePage:
     def to_html(self, ex: Exploration) -> str:
         """Return the page as one file, with the session's variants, if there is a session."""
         session: Session | None = ex.display.session
-        record = self.record(ex)
-        with nullcontext() if session is None else session.lock:
-            return page.export_html(record, _one_pane(ex))
+        with fewer_collections():
+            record = self.record(ex)
+            with nullcontext() if session is None else session.lock:
+                return page.export_html(record, _one_pane(ex))
 
     def record(self, ex: Exploration) -> PageRecord:
         """Return the complete record: the session's, if there is a session."""
