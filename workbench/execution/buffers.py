@@ -93,6 +93,11 @@ def buffer_on(memory: Buffer, shape: Shape) -> UOp:
     return node
 
 
+def without_memory(node: UOp) -> UOp:
+    """Return a new BUFFER of the dtype and shape of `node`, which is never computed or read."""
+    return construct.buffer(node.dtype, f"forgotten{next(_uids)}", HOST, node.shape)
+
+
 def read(buffer: UOp) -> Array:
     """Return a flat copy of the contents of a BUFFER. Errors: JitError while a function is
     captured."""

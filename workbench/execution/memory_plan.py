@@ -104,16 +104,20 @@ class MemoryPlan:
         return self.held_bytes.index(self.peak_bytes) if self.held_bytes else 0
 
     @property
+    def shared_bytes(self) -> int:
+        """The bytes of the blocks."""
+        return sum(block.size_bytes for block in self.blocks.values())
+
+    @property
     def apart_bytes(self) -> int:
         """The bytes of the pieces, if each had memory of its own."""
         return sum(piece.size_bytes for piece in self.pieces.values())
 
     def __str__(self) -> str:
-        shared_bytes = sum(b.size_bytes for b in self.blocks.values())
         if not self.pieces:
             return f"no values share memory; at most {self.peak_bytes:,} bytes are held"
         return (
-            f"{len(self.pieces)} values on the way need {shared_bytes:,} bytes instead of "
+            f"{len(self.pieces)} values on the way need {self.shared_bytes:,} bytes instead of "
             f"{self.apart_bytes:,}; at most {self.peak_bytes:,} bytes are held"
         )
 

@@ -21,7 +21,8 @@ from workbench.base.recording import clock_ns, error_words, span
 from workbench.counters import CountedKernel, CountedTogether, count_launch, run_recorded
 from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
-from workbench.execution.memory_plan import MemoryBlocks, plan_memory
+from workbench.execution.item_order import ordered_for_memory
+from workbench.execution.memory_plan import EXCESS, MemoryBlocks, MemoryPlan, plan_memory
 from workbench.execution.realize import register_reader
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
@@ -125,6 +126,8 @@ class _Launches:
         return Device[device].graph([each.step for each in self._steps])
 
 
+_SMALL_BYTES = 1 << 20
+"""Bytes of intermediate values whose order stays as it was scheduled: there is little to save."""
 _MOST_SPARE_BYTES = 1 << 20
 """Most bytes of the last result but one, whose memory a replay keeps, too: an allocation takes no
 time beside the kernels of larger ones."""
@@ -209,7 +212,7 @@ class Replay:
         moving = {*inputs, *fresh, *repeated}.difference(steady)
         prelude = self._prelude_of(items, moving, steady)
         lasting = {b for item in prelude for b in item.outputs}
-        self._memory = self._shared(items, inner.difference(fresh, lasting))
+        items, self._memory = self._shared(items, inner.difference(fresh, lasting))
         self._memory |= {b: Buffer(b.device, b.dtype, b.size) for b in lasting}
         self._constants: dict[UOp, None] = {}
         first_launches = [self._launch(item) for item in prelude]
@@ -378,16 +381,31 @@ class Replay:
         is_small = _bytes(left) <= _bytes(read.intersection(steady))
         return prelude if is_small else []
 
-    def _shared(self, items: Sequence[ScheduleItem], inner: set[UOp]) -> dict[UOp, Buffer]:
-        """Return the memory of intermediate values, shared between values that are not live at the
-        same time. It is not the memory of the capture, which a tensor that outlives the function
-        may still use."""
+    def _shared(
+        self, items: list[ScheduleItem], inner: set[UOp]
+    ) -> tuple[list[ScheduleItem], dict[UOp, Buffer]]:
+        """Return the items in their order, and the memory of intermediate values, shared between
+        values that are not live at the same time: in the order for memory if they then take less.
+        It is not the memory of the capture, which a tensor that outlives the function may still
+        use."""
         if NO_MEMORY_PLANNER.value:
-            return {node: Buffer(node.device, node.dtype, node.size) for node in inner}
-        plan = plan_memory(items, inner, owner=lambda node: self._root(node)[0], is_kept=True)
+            return items, {node: Buffer(node.device, node.dtype, node.size) for node in inner}
+
+        def owner(node: UOp) -> UOp:
+            return self._root(node)[0]
+
+        def planned(items: Sequence[ScheduleItem]) -> MemoryPlan:
+            return plan_memory(items, inner, owner=owner, is_kept=True)
+
+        plan = planned(items)
+        if plan.shared_bytes > _SMALL_BYTES:
+            other_order = [*ordered_for_memory(items, inner, owner)]
+            other = planned(other_order)
+            if other.shared_bytes * (1 + EXCESS) < plan.shared_bytes:
+                items, plan = other_order, other
         blocks = MemoryBlocks(plan)
         parts = {node: blocks.part(node) for node in plan.pieces}
-        return {node: part for node, part in parts.items() if part is not None}
+        return items, {node: part for node, part in parts.items() if part is not None}
 
     def _buffer_of(self, node: UOp) -> Buffer:
         root, start = self._root(node)

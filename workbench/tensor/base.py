@@ -8,7 +8,7 @@ computed before `realize`.
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Collection, Container
 from pathlib import Path
 from typing import Self
 from weakref import ref
@@ -22,7 +22,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import type_name
 from workbench.base.interrupts import Uninterrupted, free_rlock
 from workbench.base.source import Derivation, derived
-from workbench.execution.buffers import buffer_on
+from workbench.execution.buffers import buffer_on, without_memory
 from workbench.ir.gradient.occurrences import former_of, is_duplicate, without_alias
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -84,6 +84,19 @@ def nodes_alive(excluded: Container[VersionedMemory | None] = ()) -> list[UOp]:
     nodes = [tensor.uop for tensor in tensors]
     memories = dict.fromkeys(t._memory for t in tensors)
     return nodes + [m.value for m in memories if m is not None and m.old is not None]
+
+
+def forget_versions(versions: Collection[UOp]) -> None:
+    """Let no tensor keep old `versions` of its memory, of which there is a newer one: it becomes a
+    view of a BUFFER without memory until its node is asked for."""
+    for tensor in tensors_alive():
+        before = tensor._version
+        if before is not None and before in versions:
+            with Uninterrupted(), _rebasing:
+                if tensor._version is before:
+                    name = without_memory(before)
+                    tensor._uop = rebased(tensor._uop, before, name)
+                    tensor._version = name
 
 
 class TensorReference(ref["Base"]):
@@ -158,14 +171,18 @@ class Base(Methods):
     def uop(self) -> UOp:
         """The node of its value; with shared memory, a view of that memory's present version."""
         memory = self._memory
-        if memory is not None and memory.value is not self._version:
-            with Uninterrupted(), _rebasing:  # Ctrl-C must not change one field of the two
-                version, before = memory.value, self._version
-                assert before is not None
-                if version is not before:
-                    self._uop = rebased(self._uop, before, version)
-                    self._version = version
-        return self._uop
+        if memory is None:
+            return self._uop
+        uop = self._uop  # before the version: `forget_versions` changes both
+        if memory.value is self._version:
+            return uop
+        with Uninterrupted(), _rebasing:  # Ctrl-C must not change one field of the two
+            version, before = memory.value, self._version
+            assert before is not None
+            if version is not before:
+                self._uop = rebased(self._uop, before, version)
+                self._version = version
+            return self._uop
 
     @property
     def dtype(self) -> DType:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import ref
 
@@ -61,6 +61,11 @@ class TensorMeaning:
             return TensorMeaning(ref(tensor), kind_of(tensor), None, (), tensor.uop)
         return TensorMeaning(ref(tensor), kind_of(tensor), memory, _movement(tensor), None)
 
+    def without_node(self) -> TensorMeaning:
+        """Return the meaning of a tensor that is not used, without its value: a gradient of earlier
+        would keep all that it was computed from in memory as long as the guard."""
+        return replace(self, node=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Uses:
@@ -90,9 +95,10 @@ class Guard:
         bound: Collection[Path],
         uses: Uses,
     ):
-        self._before = {p: s for p, s in before.items() if p not in bound}
         self._values, self._bound, self._uses = values, {*bound}, uses
         self._paths, self._leaf_paths = paths, leaves
+        own = {p: s for p, s in before.items() if p not in bound}
+        self._before = {p: s if self._is_used(s) else s.without_node() for p, s in own.items()}
         self._named = {p for p, s in before.items() if id(s.tensor()) in uses.tensors}
         """The paths of tensors that the function returns as they are: later they may be gone."""
         self.changed_paths: list[Path] = []

@@ -37,7 +37,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import Shape
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.autograd.origins import Origin, rename_origins
-from workbench.tensor.base import Base, nodes_alive, tensors_alive
+from workbench.tensor.base import Base, forget_versions, nodes_alive, tensors_alive
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, replacements
@@ -122,6 +122,10 @@ def _buffer_of(memory: VersionedMemory) -> UOp:
         node = buffer_on(constant, value.shape)
         memory.renew(node)
     return node
+
+
+LARGE_BYTES = 1 << 18
+"""Least bytes of an old version that no tensor keeps: to look for its tensors takes time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +251,7 @@ class CapturedState:
             if state is not None and state.grad is grad:
                 state.grad = None
         self.gradients = []
+        large: set[UOp] = set()
         for place, memory in self.written:
             node = results[place]
             if node is not None:
@@ -254,12 +259,16 @@ class CapturedState:
                 continue
             before = memory.take_replayed(outputs[place], origins[place])
             under = None if before is None else _buffer(before)
+            if before is not None and outputs[place].nbytes >= LARGE_BYTES:
+                large.add(before)
             if under is not None and not is_overwritten(under):
                 if memory_of(under).owner is outputs[place].owner:  # made by a thread meanwhile
                     mark_overwritten(under)
         for memory, value in self.constant:
             memory.old = None
             memory.renew(value)
+        if large:
+            forget_versions(large)
 
 
 def _renew(memory: VersionedMemory, value: UOp) -> None:

@@ -69,7 +69,7 @@ def _words(plan: MemoryPlan, steps: list[MemoryStep], peak: int | None) -> str:
     )
     if not plan.pieces:
         return words
-    together = sum(block.size_bytes for block in plan.blocks.values())
+    together = plan.shared_bytes
     values = plural(len(plan.pieces), "value")
     share = "shares" if len(plan.pieces) == 1 else "share"
     return (
