@@ -123,20 +123,23 @@ class ScheduleRun:
         others where it says so, and freed after their last reader."""
         device = Device.runner(device)
         memory: dict[UOp, Buffer] = {}
-        blocks = {
-            name: unwritten(device, dtypes.uint8, block.size_bytes)
-            for name, block in plan.blocks.items()
-        }
+        blocks: dict[str, Buffer] = {}
         for number, item in enumerate(self.items):
+            for name, block in plan.blocks.items():
+                if block.first == number:
+                    blocks[name] = unwritten(device, dtypes.uint8, block.size_bytes)
             for buffer in item.outputs:
                 piece = plan.pieces.get(buffer)
                 if piece is not None:
-                    block = blocks[piece.device]
-                    memory[buffer] = block.part(piece.offset, buffer.dtype, buffer.size)
+                    own = piece.offset, buffer.dtype, buffer.size
+                    memory[buffer] = blocks[piece.device].part(*own)
             self._run(item, device, memory)
-            for buffer, piece in plan.pieces.items():
-                if piece.last == number:
+            for buffer, (_, last) in plan.lives.items():
+                if last == number:
                     memory.pop(buffer, None)
+            for name, block in plan.blocks.items():
+                if block.last == number:
+                    del blocks[name]
         return self._results_in(memory, device)
 
     def _results_in(self, memory: dict[UOp, Buffer], device: str) -> list[Array]:

@@ -6,7 +6,7 @@ Sections: Selections in a notebook's workbench, checked before the page gets the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.models.baselines import framework_run
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.display import Display
+from workbench.viz.exploration.memory_budget import MemoryBudget, within
 from workbench.viz.exploration.planned import Expression, planned
 from workbench.viz.exploration.questions import answer_in, checked_guess, verdict
 from workbench.viz.exploration.replanning import ChoiceChanges, Value, changed_choices
@@ -166,10 +167,12 @@ class Page(Protocol):
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exploration(ScheduledTensors, Unpicklable, Displayed):
     """ScheduledTensors that can be shown: as text, in panes, in a notebook, as a file. `page` shows
-    them; `show` names the one pane that is shown and printed ("": all)."""
+    them; `show` names the one pane that is shown and printed ("": all). `budget` says what a plan
+    within a budget of memory costs (None: there was no budget)."""
 
     page: Page = field(kw_only=True)
     show: str = ""
+    budget: MemoryBudget | None = None
 
     @property
     def loops(self) -> Pane:
@@ -282,6 +285,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         split: Mapping[Value, int | None] = NO_CHANGES,
         before: Mapping[Value, Value | None] = NO_CHANGES,
         in_place: Mapping[Value, Value | Literal[False] | None] = NO_CHANGES,
+        memory: str | int | None = None,
     ) -> Exploration:
         """Return the Exploration with some choices made by hand, after those that it has. A value
         is a node of `decisions`, or a Tensor; None undoes a choice.
@@ -293,12 +297,27 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         stores a value runs before the kernel that stores the other one. `in_place`: a value is
         written over another one that its kernel is the last to read (False: over none).
 
-        Errors: WorkbenchError if that is impossible: for a result that would be fused, a kernel
-        that would run before one whose results it reads, a value that is needed after it is
-        overwritten, and a value that no kernel computes.
+        `memory` is a budget for the values that the kernels compute, in bytes or as a text:
+
+            small = ex.replan(memory="64 MiB")
+            small.budget    # what it holds, and what that costs; print(small) has it, too
+
+        Kernels then run in another order, and values that take much memory while the most is held
+        are computed again by every reader, by a greedy search (`memory_budget.py`). Results are
+        equal but for rounding.
+
+        Errors: WorkbenchError for a budget that is too small, with the least that can be kept to;
+        for a result that would be fused, a kernel that would run before one whose results it reads,
+        a value that is needed after it is overwritten, and a value that no kernel computes.
         """
         given = ChoiceChanges(changes, recompute, split, before, in_place)
-        return self.planned_again(changed_choices(self, given), self.rules_off)
+        ex = self
+        if memory is None or any(given):
+            ex = self.planned_again(changed_choices(self, given), self.rules_off)
+        if memory is None:
+            return ex
+        choices, budget = within(ex, memory, lambda new: ex.planned_again(new, ex.rules_off))
+        return replace(ex.planned_again(choices, ex.rules_off), budget=budget)
 
     def planned_again(self, choices: HandChoices, rules_off: tuple[str, ...]) -> Exploration:
         """Return the Exploration of the same expression, as it was when it was explored, with these
@@ -446,6 +465,8 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         if self.display.ask:
             line = f"{self._verdict(self.page.record(self))}\n{line}"
         parts = [f"{line}{self.headline}", *([self.elsewhere] if self.elsewhere else [])]
+        if self.budget is not None:
+            parts.append(str(self.budget))
         if self.nothing_to_do:
             parts.append(self.nothing_to_do)
         if len(self.kernels) > 1:

@@ -136,15 +136,15 @@ class ScheduledTensors:
     @property
     def memory_plan(self) -> MemoryPlan:
         """The memory of the values while the kernels run, if only the results are read later."""
-        inner = self._inner
+        inner = self.inner_buffers
         return plan_memory(self.items, inner, over=self._over(inner))
 
     def require_memory(self) -> None:
         """Check the choices of memory. Errors: WorkbenchError for one that is impossible."""
-        self._over(self._inner)
+        self._over(self.inner_buffers)
 
     @property
-    def _inner(self) -> set[UOp]:
+    def inner_buffers(self) -> set[UOp]:
         """The BUFFERs of the values that are no results."""
         results = {base(output) for output in self.outputs}
         return {b for node, b in stored_by(self.items).items() if node not in results}
@@ -194,7 +194,7 @@ class ScheduledTensors:
         places = self.expression.places_by_device()
         alignment = alignment_of(Device.runner(on))
         arrays: list[Array] = [np.empty(0)] * len(self.tensors)
-        inner = self._inner
+        inner = self.inner_buffers
         over = self._over(inner)
         for run, own in zip(self.runs, places.values(), strict=True):
             plan = plan_memory(run.items, inner, lambda _: alignment, over=over)
