@@ -19,8 +19,8 @@ from workbench.search.tuning import tuned_kernel
 BUDGET_S = 10.0
 """Seconds of a search: the default of `Kernel.search`, so that they share cached results."""
 
-OptsOrigin = Literal["none", "code", "tuning file", "search", "default"]
-"""Who chose the opts of a kernel."""
+OptsOrigin = Literal["none", "code", "tuning file", "search", "default", "hand"]
+"""Who chose the opts of a kernel; `hand`: a user, by `apply`."""
 
 
 class ChosenOpts(NamedTuple):
