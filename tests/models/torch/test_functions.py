@@ -71,6 +71,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     ),
     "index": (lambda x: x[torch.tensor([2, 0, 2]), 1:], ((3, 4),)),
     "index_add": (lambda x: torch.zeros(4, 4).index_add(0, torch.tensor([3, 1, 3]), x), ((3, 4),)),
+    "put": (lambda x, y: x.put(torch.tensor([1, -1, 1]), y, accumulate=True), ((3, 4), (3,))),
+    "angle": (lambda x: x.angle() * x, ((3, 4),)),
     "index_put": (
         lambda x: torch.zeros(4, 4).index_put((torch.tensor([3, 1, 3]),), x, accumulate=True),
         ((3, 4),),
@@ -79,7 +81,6 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         lambda x, y: x.index_reduce(1, torch.tensor([3, 1, 3]), y, "prod"),
         ((2, 4), (2, 3)),
     ),
-    "masked_scatter": (lambda x, y: x.masked_scatter(y > 0, y.exp()), ((4,), (3, 4))),
     "masked_fill": (masked, ((4, 3),)),
     "where": (lambda x, y: torch.where(x > 0, x, y.exp()), ((3, 4), (4,))),
     "attention": (layer_of_attention, ((2, 3, 8),)),

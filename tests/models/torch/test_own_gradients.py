@@ -109,6 +109,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[list[Any], ...]]] = {
     "logcumsumexp": (lambda x: x.logcumsumexp(1), (INFINITE,)),
     "scatter_reduce": (reduced("amax"), (MIXED, MIXED)),
     **{f"index_reduce {kind}": (reduced(kind, False), (MIXED, MIXED)) for kind in REDUCTIONS},
+    "masked_scatter": (lambda x, y: x.masked_scatter(y > 1, y), ([1.0, 2.0, 3.0], MIXED)),
     "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, 2), ([MIXED],)),
     "adaptive_max_pool3d": (lambda x: F.adaptive_max_pool3d(x, 2), ([[MIXED, MIXED]],)),
     "diagonal_scatter": (lambda x, y: x.diagonal_scatter(y, 1), (MIXED, [5.0, 6.0])),

@@ -46,16 +46,16 @@ class NodeCalls:
         name = operator_name(node)
         if reason := refusal_of(node):
             raise cannot_compute(node, reason)
-        arguments = [argument_of(a, value_of) for a in node.args]
-        options = {key: argument_of(a, value_of) for key, a in node.kwargs.items()}
         with attributed(self._attribution(node, name)):
             try:
+                arguments = [argument_of(a, value_of) for a in node.args]
+                options = {key: argument_of(a, value_of) for key, a in node.kwargs.items()}
                 result = ROWS[name](*arguments, **options)
+                return _as_declared(result, node.meta.get("val"), name)
             except WorkbenchError as error:
                 error.what = f"cannot compute {name} of the module: {error.what}"
                 error.where = where(node) or error.where
                 raise
-            return _as_declared(result, node.meta.get("val"), name)
 
     def _attribution(self, node: Any, name: str) -> Attribution:
         path = _path(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
@@ -138,6 +139,13 @@ def hardtanh(x: Tensor, min_val: float = -1, max_val: float = 1) -> Tensor:
 def atan2(y: Tensor, x: Tensor) -> Tensor:
     result: Tensor = formulas.arctan2(floats(y), floats(x))
     return result
+
+
+@row("angle")
+def angle(x: Tensor) -> Tensor:
+    """The angle of real numbers: pi below 0, and 0 above."""
+    x = floats(x)
+    return x.isnan().where(x, (x < 0).where(math.pi, 0.0)).cast(x.dtype)
 
 
 @row("signbit")

@@ -152,6 +152,15 @@ def index_put(
     return flat.scatter(0, chosen.flatten(), source).reshape(x.shape)
 
 
+@row("put")
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """`x` with elements replaced, counted through all its axes, or with others added to them."""
+    flat, places, values = (each.flatten() for each in (x, index, source))
+    if accumulate:
+        return flat.scatter_reduce(0, places, values, "sum").reshape(x.shape)
+    return flat.scatter(0, places, values).reshape(x.shape)
+
+
 @row("masked_scatter")
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     shape = np.broadcast_shapes(x.shape, mask.shape)
