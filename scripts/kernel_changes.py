@@ -25,6 +25,8 @@ from workbench.kernel_files.kernel_file import KernelFile
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "workbench"
+MOST_S = 600
+"""Seconds after which a side is given up: it takes some ten where nothing else runs."""
 
 
 class NothingToCompare(Exception):
@@ -84,7 +86,12 @@ def _kernels(name: str, tree: Path, path: Path, models: tuple[str, ...]) -> Kern
     command = [sys.executable, "-m", PACKAGE, "kernels", "models", str(path)]
     command += ["--only", *models] if models else []
     environment = os.environ | {"PYTHONPATH": str(tree)}
-    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, check=False)
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, check=False, timeout=MOST_S
+        )
+    except subprocess.TimeoutExpired:
+        raise NothingToCompare(f"the kernels of {name} are not listed after {MOST_S} s") from None
     words = done.stderr.decode(errors="replace").strip().splitlines()
     if done.returncode:
         because = words[-1] if words else f"its process returned {done.returncode}"
