@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ METHOD_CASES = {
 }
 NEEDS_VALUES = {"argpartition", "choose", "compress", "nonzero"}
 METHODS = sorted(
-    {*numpy_array.METHODS, *numpy_array.ADAPTED} - NEEDS_VALUES - {"fill", "sort", "view"}
+    {*numpy_array.METHODS, *numpy_array.ADAPTED} - NEEDS_VALUES - {"fill", "item", "sort", "view"}
 )
 
 
@@ -561,3 +562,77 @@ def test_integers_are_not_overwritten_by_floats() -> None:
 
     with pytest.raises(DTypeError, match="cannot write float64 to an array of int64"):
         results_of(halved, (N,))
+
+
+# What makes a value without axes, of an array without axes.
+MAKERS: dict[str, Callable[..., Any]] = {
+    "itself": lambda b: b,
+    "copy": lambda b: b.copy(),
+    "astype": lambda b: b.astype(np.float32),
+    "zeros_like": lambda b: np.zeros_like(b),
+    "ones_like of a number": lambda b: np.ones_like(b.sum()),
+    "full_like": lambda b: np.full_like(b, 2),
+    "asarray of a number": lambda b: np.asarray(b * 1),
+    "array": lambda b: np.array(b),
+    "where": lambda b: np.where(b > 0, b, 1.0),
+    "a number": lambda b: b * 2,
+    "copy of a number": lambda b: b.sum().copy(),
+}
+VIEWERS: dict[str, Callable[..., Any]] = {
+    "None": lambda v: v[None],
+    "...": lambda v: v[...],
+    "T": lambda v: v.T,
+    "reshape": lambda v: v.reshape(1, 1),
+    "ravel": lambda v: v.ravel(),
+    "squeeze": lambda v: v.squeeze(),
+    "atleast_1d": lambda v: np.atleast_1d(v),
+    "expand_dims": lambda v: np.expand_dims(v, 0),
+    "view": lambda v: v.view(),
+}
+
+
+def written_by_item(x: Any) -> None:
+    x[...] = 9
+
+
+def written_in_place(x: Any) -> None:
+    x += 3
+
+
+def value_and_view(make: str, view: str, write: Callable[[Any], None], of_view: bool) -> Any:
+    def function(b: Any) -> Any:
+        v = MAKERS[make](b)
+        w = VIEWERS[view](v)
+        write(w if of_view else v)
+        return v * 1, w * 1
+
+    return function
+
+
+@by_rows("make", MAKERS)
+def test_views_of_what_has_no_axes_share_memory_where_numpys_do(make: str) -> None:
+    for view, write, of_view in product(
+        VIEWERS, (written_by_item, written_in_place), (True, False)
+    ):
+        function = value_and_view(make, view, write, of_view)
+        wanted = outcome(lambda f=function: f(np.array(-1.0)))  # type: ignore[misc]
+        if isinstance(wanted, Exception):
+            continue  # numpy writes to no number
+        what = f"{make}, {view}, {write.__name__}, {of_view}"
+        for got, want in zip(function(over(np.array(-1.0))), wanted, strict=True):
+            assert_equal(got, want, what)
+
+
+def test_a_number_is_rounded_and_an_array_is_not() -> None:
+    x = np.array([1.26, 1.0])
+    assert_equal(round(over(x).sum(), 1), round(x.sum(), 1), "round")
+    with pytest.raises(TypeError, match="__round__"):
+        round(over(x))
+    with pytest.raises(DTypeError, match="np.round"):
+        explore(lambda a: round(a.sum()) * a, x)
+
+
+def test_an_element_is_a_number_where_something_is_computed() -> None:
+    assert over(A).item(2) == A.item(2) and over(A).item(1, 2) == A.item(1, 2)
+    with pytest.raises(DTypeError, match="is computed in the function"):
+        explore(lambda a: a.item(0) * a, A)

@@ -209,8 +209,8 @@ class Lease:
             "version": 3,
         }
 
-    def __del__(self) -> None:
-        if hasattr(self, "block"):
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if hasattr(self, "block") and not is_ending():  # at exit, the names here may be gone
             try:
                 if recording.active:
                     note_memory(-self.block.size, id(self.block), self.pool.memory)
@@ -229,7 +229,7 @@ class Loan(Lease):
         self.is_shared = False
         self.block = Block(handle, nbytes, pool.memory.address(handle))
 
-    def __del__(self) -> None:
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
         """Nothing goes back to the pool."""
 
 

@@ -42,7 +42,7 @@ from workbench.tensor.variable_operators import changed, tensors
 Method = Callable[..., Any]
 
 METHODS: tuple[str, ...] = (
-    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "copy"),
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip"),
     *("cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel"),
     *("repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace"),
     "var",
@@ -92,7 +92,7 @@ REASONS: dict[str, str] = {
 }
 """Why a method or an attribute of an array is refused."""
 
-AS_OF_A_TENSOR = ("device", "item", "ndim", "shape", "to_device", "tolist")
+AS_OF_A_TENSOR = ("device", "ndim", "shape", "to_device", "tolist")
 """Names that mean on a Tensor what they mean on an array; what needs values says so."""
 
 VIEWS = frozenset(
@@ -113,6 +113,17 @@ LAID_OUT = VIEWS - {
     *("real_if_close", "reshape", "ravel"),
 }
 """Functions of `VIEWS` that read no elements, so that they can be called with twins."""
+
+
+ARRAYS = frozenset(
+    {
+        *("array", "asanyarray", "asarray", "block", "broadcast_to", "copy", "cov", "diff"),
+        *("empty_like", "expand_dims", "full_like", "isin", "ones_like", "pad", "real_if_close"),
+        *("require", "resize", "roll", "tile", "where", "zeros_like"),
+        "lib.stride_tricks.sliding_window_view",
+    }
+)
+"""Functions of numpy whose result is an array, also if it has no axes, and also of numbers."""
 
 
 def _name_caller(function: Method, name: str) -> Method:
@@ -157,7 +168,12 @@ def _astype(x: NumpyTensor, dtype: Any, order: str = "K", casting: Any = "unsafe
             f"cannot cast {x.dtype} to {kind}", f"casting={casting!r}", 'casting="unsafe"'
         )
     result = x.cast(kind)
-    return _own(result, [x]) if copy else result
+    result = _own(result, [x]) if copy else result
+    return result if _is_number(x) else _as_view(result)
+
+
+def _copy(x: NumpyTensor, order: Any = "C") -> Any:
+    return _own(x, [x]) if _is_number(x) else np.copy(x, order)
 
 
 def _compress(x: NumpyTensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
@@ -182,6 +198,14 @@ def _flatten(x: NumpyTensor, order: Any = "C") -> Any:
     return _own(cast(Any, np.ravel(x, order)), [x])
 
 
+def _item(x: NumpyTensor, *index: Any) -> Any:
+    if not index:
+        return Tensor.item(x)
+    places = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
+    element = x[places] if len(places) > 1 else Tensor.reshape(x, -1)[places[0]]
+    return Tensor.item(element)
+
+
 def _reshape(x: NumpyTensor, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
     sizes = shape[0] if len(shape) == 1 else shape
     result: Any = np.reshape(x, sizes, order=order)
@@ -201,14 +225,15 @@ def _transpose(x: NumpyTensor, *axes: Any) -> Any:
 
 def _view(x: NumpyTensor, dtype: Any = None, type: Any = None) -> Any:
     if dtype is None and type is None:
-        return x.reshape(x.shape)
+        return _as_view(Tensor.reshape(x, x.shape)) if not _is_number(x) else x.reshape(x.shape)
     if type is not None or not isinstance(dtype, str | np.dtype | builtin_type):
         raise dtype_error(
             f"x.view({short(type or dtype)}) is not computed",
             "a view has another dtype, and x stands for an array of numpy",
             "x.reshape(..) for another shape, x.view(np.int32) for the bits as integers",
         )
-    return x.bitcast(kind_of_dtype(dtype))
+    bits = x.bitcast(kind_of_dtype(dtype))
+    return bits if _is_number(x) else _as_view(bits)
 
 
 builtin_type: type = type
@@ -218,8 +243,10 @@ ADAPTED: dict[str, Method] = {
     "compress": _compress,
     "conj": _conjugate,
     "conjugate": _conjugate,
+    "copy": _copy,
     "fill": _fill,
     "flatten": _flatten,
+    "item": _item,
     "reshape": _reshape,
     "sort": _sort,
     "transpose": _transpose,
@@ -307,8 +334,9 @@ class NumpyTensor(Tensor):
         result = apply_function(self, func, args, kwargs)
         if out is not None:
             return written(name, out, _own(result, [*args, *kwargs.values()]))
-        if is_number:
-            return _own(result, [*args, *kwargs.values()])
+        if is_number or (name in ARRAYS and name not in VIEWS):
+            result = _own(result, [*args, *kwargs.values()])
+            return changed(result, _as_view) if name in ARRAYS else result
         if name == "reshape":
             return _reshaped(result, *args, **kwargs)
         if name == "ravel":  # unlike x.reshape(-1), it copies what is not contiguous
@@ -339,6 +367,18 @@ class NumpyTensor(Tensor):
     def __int__(self) -> int:
         refuse_to_compute("a number is made of a Tensor", "", _NO_NUMBER)
         return super().__int__()
+
+    def __round__(self, digits: Any = None) -> Any:
+        """Return what `round(x, digits)` makes of a number. Errors: TypeError for an array; without
+        digits DTypeError where nothing is computed."""
+        if not _is_number(self):
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        if digits is not None:
+            return np.round(self, digits)
+        refuse_to_compute(
+            "a number is made of a Tensor", "", f"np.round(x) for round(x), {_NO_NUMBER}"
+        )
+        return round(self.item())
 
     def __getitem__(self, index: Any) -> Any:
         """Return the elements that `index` names, as numpy does: an integer beside an index array

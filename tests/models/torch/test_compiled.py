@@ -144,6 +144,15 @@ def test_an_operator_without_a_row_runs_in_pytorch_and_is_named(
     assert len(named) == 1 and "aten.lgamma.default" in named[0]
 
 
+def test_a_gradient_may_be_sparse() -> None:
+    module = torch.nn.Embedding(6, 3, sparse=True)
+    compiled = torch.compile(module, backend="workbench")
+    compiled(torch.tensor([0, 2, 2, 5])).sum().backward()
+    gradient = module.weight.grad
+    assert gradient.is_sparse
+    assert gradient.to_dense().sum(1).tolist() == [3, 0, 6, 0, 0, 3]
+
+
 def test_an_operator_with_effects_runs_in_pytorch() -> None:
     module = T.Linear(4, 4)
 

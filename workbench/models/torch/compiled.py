@@ -275,8 +275,10 @@ class GraphResults:
 
 
 def _place(value: Any) -> int:
-    """Return where the memory of a tensor begins; 0 for a number and a tensor without elements."""
-    return int(value.untyped_storage().data_ptr()) if hasattr(value, "untyped_storage") else 0
+    """Return where the memory of a tensor begins; 0 for a number, a tensor without elements, and a
+    sparse one, whose memory is that of its parts."""
+    has_memory = hasattr(value, "untyped_storage") and not value.is_sparse
+    return int(value.untyped_storage().data_ptr()) if has_memory else 0
 
 
 def _is_view(node: Any) -> bool:
