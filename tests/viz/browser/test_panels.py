@@ -81,7 +81,7 @@ function opsOf(app, section) {
   return { el, update, focus: () => {}, keys: {} };
 }
 """
-CACHED = (page.scripts, page.css, page.esm, page._unpack, panel.modules)
+CACHED = (page.modules, page.scripts, page.css, page.esm, page._unpack, panel.modules)
 
 
 @pytest.fixture
