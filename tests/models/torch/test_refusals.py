@@ -91,3 +91,16 @@ def test_modes_and_options_that_are_not_here_are_refused(options: Any, words: st
     torch._dynamo.reset()
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=words):
         torch.compile(T.ReLU(), backend="workbench", **options)(torch.ones(2))
+
+
+def test_a_view_that_pytorch_cannot_decompose_is_refused() -> None:
+    class Windows(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            windows = x.unfold(-2, 5, 2)
+            return torch.baddbmm(windows, windows, windows.mT @ windows).clone().view(-1)
+
+    x = torch.randn(5, 2)
+    assert Windows()(x).shape == (10,)
+    with pytest.raises(ModelError, match="cannot decompose the module") as refused:
+        load_model(Windows())(x)
+    assert "Cannot view" in refused.value.because and "reshape" in refused.value.hint

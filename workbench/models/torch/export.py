@@ -36,6 +36,21 @@ def exported(module: Any, arguments: Sequence[Any], options: Mapping[str, Any]) 
         raise _refused(module, error) from error
 
 
+def decomposed(program: Any, table: Mapping[Any, Any]) -> Any:
+    """Return an ExportedProgram in operators that are not in `table`, which decomposes the others.
+
+    Errors: ModelError where a decomposition of PyTorch's fails, such as that of a view of memory in
+    another order than PyTorch expects there.
+    """
+    try:
+        with _quiet():
+            return program.run_decompositions(table)
+    except Exception as error:
+        text = str(error).strip().partition("\n\n")[0] or type(error).__name__
+        hint = f"x.reshape(..) for x.view(..) where a view is named, or {COMPILE}"
+        raise ModelError("torch.export cannot decompose the module", text, hint) from error
+
+
 def _check_inputs(module: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
     forward = signature(module.forward)
     try:

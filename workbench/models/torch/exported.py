@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.base.errors import ModelError
 from workbench.models.model import BoundInputs
-from workbench.models.torch.export import exported
+from workbench.models.torch.export import decomposed, exported
 from workbench.models.torch.graph import ExportedGraph
 from workbench.models.torch.nodes import load_rows, name_of
 from workbench.models.torch.table import WHOLE
@@ -68,7 +68,7 @@ class TorchSource:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are about PyTorch's own code
             _detach_without_gradients(program.graph)
-            program = program.run_decompositions(_decompositions())
+            program = decomposed(program, _decompositions())
         self._take(program.constants)
         graph = ExportedGraph(program, self.state)
         self._check(graph, call)
