@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import runpy
-import sys
 from pathlib import Path
 
-from workbench.base.errors import MissingFileError, WorkbenchError, plural
+from workbench.base.errors import WorkbenchError, plural
+from workbench.cli.script import prepared_script
 from workbench.kernel_files.capture_kernels import capture_kernels
 from workbench.kernel_files.differences import kernel_differences
 from workbench.kernel_files.kernel_file import KernelFile
@@ -16,12 +16,7 @@ from workbench.kernel_files.replay_kernels import replay_kernels
 
 def capture(options: argparse.Namespace) -> int:
     """Run a script, and write the kernels that it runs; return its exit code."""
-    path = Path(options.script)
-    if not path.is_file():
-        because = f"there is no such file in {Path.cwd()}"
-        raise MissingFileError(f"cannot run {path}", because, "a path of a script")
-    sys.argv = [options.script, *options.arguments]
-    sys.path.insert(0, str(path.parent.resolve()))
+    path = prepared_script(options, "run")
     code: object = 0
     try:
         with capture_kernels(options.file, program=path.name):

@@ -8,12 +8,12 @@ import os
 import runpy
 import sys
 import traceback
-from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
 
-from workbench.base.errors import MissingFileError, WorkbenchError
+from workbench.base.errors import WorkbenchError
+from workbench.cli.script import prepared_script
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import load
 from workbench.viz.run.run import Run, profile
@@ -50,12 +50,7 @@ def profile_script(options: argparse.Namespace) -> int:
     Errors: MissingFileError for a script that is not there; WorkbenchError if a file cannot be
     written.
     """
-    path = Path(options.script)
-    if not path.is_file():
-        because = f"there is no such file in {Path.cwd()}"
-        raise MissingFileError(f"cannot profile {options.script}", because, "a path of a script")
-    sys.argv = [options.script, *options.arguments]
-    sys.path.insert(0, str(path.parent.resolve()))
+    path = prepared_script(options, "profile")
     code: Any = 0
     try:
         with profile() as run:
