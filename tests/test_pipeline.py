@@ -49,8 +49,9 @@ def kernel_of(tensor: Tensor) -> UOp:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
-    """Forget what was compiled before, for the length of one test."""
+    """Forget what was compiled before, in memory and on the disk, for the length of one test."""
     programs = Memo[Any]()
+    monkeypatch.setattr(pipeline, "kept_source", lambda key: None)
     monkeypatch.setattr(pipeline, "_programs", programs)
     return programs.entries
 
