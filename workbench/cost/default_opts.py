@@ -13,6 +13,7 @@ from math import inf, isinf
 from typing import NamedTuple
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.recording import span
 from workbench.base.target import Target
 from workbench.base.trace import observer, unobserved
 from workbench.cost.predicted_cost import predicted_cost
@@ -65,9 +66,12 @@ def default_opts(kernel: UOp, target: Target) -> DefaultOpts:
 
     Errors: KernelOptError for an opt in the code that is not legal.
     """
-    return _memo.value(
-        (kernel, target), lambda: _decide(kernel, target), is_seen=observer() is not None
-    )
+
+    def decided() -> DefaultOpts:
+        with span("compile", kernel):
+            return _decide(kernel, target)
+
+    return _memo.value((kernel, target), decided, is_seen=observer() is not None)
 
 
 def _decide(kernel: UOp, target: Target) -> DefaultOpts:
