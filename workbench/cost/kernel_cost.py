@@ -118,6 +118,12 @@ class RunCost(Printed, ABC):
         """Return the roofs in operations per second: "peak" of the arithmetic, and for each level
         its bandwidth times the operations per byte from it. A level without traffic is absent."""
 
+    @property
+    @abstractmethod
+    def ceilings(self) -> tuple[float, float]:
+        """What the whole machine does at most, in operations of this kind per second, and what
+        comes from its main memory, in bytes per second."""
+
     @abstractmethod
     def notes(self) -> list[str]:
         """Return further facts about the run, one a line."""
@@ -171,6 +177,11 @@ class Cost(RunCost):
     @property
     def parallel(self) -> tuple[int, str]:
         return self.threads, "thread"
+
+    @property
+    def ceilings(self) -> tuple[float, float]:
+        *_, memory = self.speeds.read.values()
+        return self.speeds.peak[self.kind].together, memory.together
 
     def notes(self) -> list[str]:
         return []

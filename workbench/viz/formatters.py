@@ -1,5 +1,5 @@
-"""Mimebundles for Jupyter: of an Exploration, a Pane, a Kernel, a Compiled, a PassRecord and the
-lanes of a tensor core's tile.
+"""Mimebundles for Jupyter: of an Exploration, a Pane, a Kernel, a Compiled, a PassRecord, the
+lanes of a tensor core's tile and a Sweep.
 
 Each has an HTML fragment, without scripts and without anything from outside, and a text. Both print
 rows as a record has them; only rows that are printed are built.
@@ -38,12 +38,14 @@ from workbench.viz.record.variants import (
     source_row,
     step_rows,
 )
+from workbench.viz.run.sweep import Sweep, places_of, value_text
 from workbench.viz.schema.record import LineRow
 from workbench.viz.still import cards
 from workbench.viz.still.cards import code, fold, page, source, tag
 from workbench.viz.still.lane_picture import TileLanes, lane_map_html
 from workbench.viz.still.picture import LETTER_WIDTH
 from workbench.viz.still.svg import graph_picture
+from workbench.viz.still.sweep_picture import SweepPicture, sweep_html
 from workbench.viz.text import nest_text
 
 DETAIL_S = 0.25
@@ -60,6 +62,7 @@ def register_all() -> None:
     register(PassRecord, pass_bundle, pass_text)
     register(Pane, pane_bundle)
     register(LaneMap, lane_map_bundle)
+    register(Sweep, sweep_bundle)
 
 
 def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle:
@@ -155,6 +158,18 @@ def lane_map_bundle(lanes: LaneMap) -> Bundle:
     count, each = lanes.rows.shape
     tile = TileLanes(lanes.title, count, each, holders)
     return {"text/html": lane_map_html(tile), "text/plain": str(lanes)}
+
+
+def sweep_bundle(sweep: Sweep) -> Bundle:
+    """Return the picture of a Sweep: its times by size, and the roofline, over its table."""
+    rows = [row for row in sweep.rows if not row.error]
+    picture = SweepPicture(
+        sweep.name, [value_text(row.value) for row in rows], places_of(rows),
+        [row.measured_s for row in rows], [row.predicted_s for row in rows],
+        [row.peak_s for row in rows], [row.memory_s for row in rows],
+        [row.flops for row in rows], [row.bytes for row in rows], sweep.ceilings, str(sweep),
+    )  # fmt: skip
+    return {"text/html": sweep_html(picture), "text/plain": str(sweep)}
 
 
 def _graph_part(ex: ScheduledTensors) -> str:

@@ -248,6 +248,11 @@ class GpuCost(RunCost):
         """Whether the kernel uses tensor cores."""
         return TENSOR in self.seconds
 
+    @property
+    def ceilings(self) -> tuple[float, float]:
+        *_, memory = level_speeds(self.hardware).values()
+        return self.peak, memory
+
     def roofs(self) -> dict[str, float]:
         flops = self.estimates.flops
         limits = {self.kind if self.has_products else "peak": self.peak}

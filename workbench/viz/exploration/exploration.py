@@ -40,6 +40,8 @@ from workbench.viz.pane import Pane
 from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import kernel_origin, kernel_row
 from workbench.viz.run.run import Run
+from workbench.viz.run.sizes import Again, Size
+from workbench.viz.run.sweep import Sweep, swept
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.text import kernel_heading, work_text
@@ -117,6 +119,7 @@ class Verdict(str):
         return str(self)
 
 
+_NO_SOURCE = "it is of Tensors, which have their sizes, and not of a source with inputs"
 NO_CHANGES: Mapping[Any, Any] = MappingProxyType({})
 MOST_KERNELS = 12
 """Most kernels that are shown in full; further ones are counted, or listed by title."""
@@ -168,11 +171,13 @@ class Page(Protocol):
 class Exploration(ScheduledTensors, Unpicklable, Displayed):
     """ScheduledTensors that can be shown: as text, in panes, in a notebook, as a file. `page` shows
     them; `show` names the one pane that is shown and printed ("": all). `budget` says what a plan
-    within a budget of memory costs (None: there was no budget)."""
+    within a budget of memory costs (None: there was no budget), and `again` how another exploration
+    of its source is made (None: it has none)."""
 
     page: Page = field(kw_only=True)
     show: str = ""
     budget: MemoryBudget | None = None
+    again: Again | None = field(default=None, kw_only=True)
 
     @property
     def loops(self) -> Pane:
@@ -377,6 +382,33 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         if repeat is None:
             return super(Exploration, self).run(device)
         return self.page.run(self, device, repeat)
+
+    def sweep(self, *, repeat: int = 10, **sizes: Sequence[Size]) -> Sweep:
+        """Return the Sweep of the source over sizes of its inputs: how its time grows, and which
+        roof of the machine it meets. A notebook draws it.
+
+            ex = explore(module, x)
+            ex.sweep(batch=[1, 2, 4, 8])                    # axis 0 of the inputs
+            ex.sweep(x=[(1, 3, 32, 32), (1, 3, 64, 64)])    # shapes of one, by its name
+            ex.sweep(ids=[..], mask=[..])                   # of several together
+
+        `batch` is axis 0 of the first input, and of all others that have as many rows. Inputs of
+        other sizes repeat the values of those that were explored, or leave out the last. Each size
+        is explored anew, with default opts, and its kernels are measured in `repeat` rounds (0: the
+        times are only predicted, as on a machine that is not here). A size that the source refuses
+        has a row that says why; Ctrl-C ends the sweep with the rows so far.
+
+        Errors: WorkbenchError for an exploration of Tensors, or with a plan by hand, which cannot
+        be made again, for names that no input has, and for what is no size; DTypeError for a
+        `repeat` that is no number of rounds.
+        """
+        if self.again is None:
+            by_hand = self.choices != NOTHING_BY_HAND
+            because = "its plan was made by hand, for these sizes" if by_hand else _NO_SOURCE
+            hint = "explore(f, x).sweep(batch=[1, 2, 4, 8]), where f returns the tensors"
+            raise WorkbenchError("cannot sweep this exploration", because, hint)
+        require(repeat, int, "sweep: repeat", "repeat=10")
+        return swept(self.again, self.device, sizes, repeat)
 
     def select(self, *unnamed: Any, **view: Any) -> None:
         """Set the selection in the notebook's workbench of this exploration: mode (a layout:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -35,6 +37,7 @@ from workbench.viz.page.document import modes
 from workbench.viz.page.panel import pane_of, panes
 from workbench.viz.pane import Pane
 from workbench.viz.run.run import Run
+from workbench.viz.run.sizes import Again
 from workbench.viz.session.show import LivePage
 
 
@@ -108,6 +111,9 @@ def explore(
             device=named,
         )
     check_kernel(ask, len(ex.kernels))
+    if source[0] is not tensors[0] and len(source) + len(by_name) > 1:
+        anew = partial(explore, source[0], without=without, device=device, target=target)
+        ex = replace(ex, again=Again(anew, source[1:], by_name, tuple(name for name, _ in inputs)))
     if layout:
         ex.select(mode=layout)
     return ex

@@ -12,6 +12,7 @@ from workbench.base.recording import LaunchedKernel
 from workbench.base.source import line_at
 from workbench.base.trace import unobserved
 from workbench.cost.default_opts import default_opts
+from workbench.cost.kernel_cost import RunCost
 from workbench.cost.predicted_cost import bottleneck_of, predicted_cost
 from workbench.ir.nest.estimates import estimate
 from workbench.ir.node.uop import UOp
@@ -77,23 +78,35 @@ class Predictor:
     def add(self, row: RunKernel, plain: UOp, tuned: UOp, device: str) -> None:
         """Set the predicted time of a kernel, and its bottleneck; leave them where unknown: of code
         that a user wrote, and on an emulator, whose times are not those of a kernel."""
+        cost = self.cost(plain, tuned, device)
+        if cost is None:
+            return
+        bottleneck = bottleneck_of(cost, costs_target(device))
+        row.predicted_ns = self.seconds(cost, device) * 1e9
+        row.bound, row.why = bottleneck.what, bottleneck.why
+
+    def cost(self, plain: UOp, tuned: UOp, device: str) -> RunCost | None:
+        """Return the predicted cost of a kernel; None where it is unknown."""
         self._count += 1
         info = Device[device]
         if self._count > MOST_PREDICTED or (info.is_emulator and not info.is_elsewhere):
-            return
-        target = costs_target(device)
+            return None
         try:
             with unobserved():
-                own = None if info.source_device.has_hardware else self._own_speeds()
-                cost = predicted_cost(tuned, target, own, plain)
-                bottleneck = bottleneck_of(cost, target)
+                return predicted_cost(tuned, costs_target(device), self._own(device), plain)
         except WorkbenchError:
-            return
-        launch_s = 0.0  # a stamp is taken after the launch from Python
-        if own is not None and not info.queues and can_stamp():
-            launch_s = own.launch(1)
-        row.predicted_ns = max(0.0, cost.predicted_s - launch_s) * 1e9
-        row.bound, row.why = bottleneck.what, bottleneck.why
+            return None
+
+    def seconds(self, cost: RunCost, device: str) -> float:
+        """Return the predicted seconds of a kernel as a run measures them."""
+        own, launch_s = self._own(device), 0.0
+        if own is not None and not Device[device].queues and can_stamp():
+            launch_s = own.launch(1)  # a stamp is taken after the launch from Python
+        return max(0.0, cost.predicted_s - launch_s)
+
+    def _own(self, device: str) -> Speeds | None:
+        """Return the speeds of this machine for a device without published figures."""
+        return None if Device[device].source_device.has_hardware else self._own_speeds()
 
     def _own_speeds(self) -> Speeds | None:
         if self._speeds is None:
