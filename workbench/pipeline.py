@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, get_args
 
+from workbench.backends.contract import require_code
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.native.processor import Processor
@@ -118,6 +119,35 @@ def build(kernel: UOp, device: str) -> Stages:
     return _programs.value((kernel, info), compiled, is_seen=observer() is not None)
 
 
+def begin_build(kernel: UOp, device: str) -> Callable[[], Stages] | None:
+    """Return the function that ends the `build` of a kernel, which this call begins: the source is
+    there, and the function compiles and loads it, in any thread. None if memory has it already.
+
+    Errors: as `build`.
+    """
+    info = Device[device]
+    key = kernel, info
+    if _programs.has(key):
+        return None
+    with span("compile", kernel), unobserved():
+        _checked(kernel, "kernel", "verify-kernel")
+        begun = _with_kept_source(kernel, device, "source")
+
+    def compiled() -> Stages:
+        with span("compile", kernel):
+            reached = _rendered(begun, info, STAGES.index("program"), None)
+            require_code(reached.program)
+        say_compiled(info, kernel, reached, ())
+        return reached
+
+    return lambda: _programs.value(key, compiled)
+
+
+def built_count() -> int:
+    """Return how many times `build` has found no compiled kernel in memory."""
+    return _programs.made
+
+
 def build_whole(kernel: UOp, device: str) -> Stages:
     """Return what `build` does, with the stages before the source: one that an earlier session has
     written comes without them."""
@@ -132,18 +162,18 @@ def build_whole(kernel: UOp, device: str) -> Stages:
     return _whole.value((kernel, Device[device]), lowered)
 
 
-def _with_kept_source(kernel: UOp, device: str) -> Stages:
-    """Return the stages of a kernel. If an earlier session has written its source for this
-    processor, and nobody looks, these are the kernel, the source and the program."""
+def _with_kept_source(kernel: UOp, device: str, upto: str = "program") -> Stages:
+    """Return the stages of a kernel, up to the source or to the program. If an earlier session has
+    written its source for this processor, and nobody looks, those between are missing."""
     info = Device[device]
     is_seen = observer() is not None or prints_stages()
     if is_seen or kernel.code is not None or not isinstance(info, Processor) or are_switched():
-        return stages(kernel, device)
+        return stages(kernel, device, upto)
     key = source_key(kernel, info)
     source = None if key is None else kept_source(key)
     if source is not None:
-        return _rendered(Stages(kernel, source=source), info, STAGES.index("program"), None)
-    reached = stages(kernel, device)
+        return _rendered(Stages(kernel, source=source), info, STAGES.index(upto), None)
+    reached = stages(kernel, device, upto)
     if key is not None:
         keep_source(key, reached.source)
     return reached

@@ -36,6 +36,7 @@ from workbench.execution.buffers import (
     sharing,
 )
 from workbench.execution.capture import Placement, is_capturing, note_roots, place, present_capture
+from workbench.execution.compile_ahead import compile_ahead
 from workbench.execution.memory_plan import (
     NO_PLAN,
     MemoryBlocks,
@@ -55,7 +56,7 @@ from workbench.ir.schedule.by_hand import NOTHING_BY_HAND, HandChoices
 from workbench.ir.schedule.plan import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
-from workbench.pipeline import Tuner, build
+from workbench.pipeline import Tuner, build, built_count
 
 # --------------------------------------------------------------------------------------------------
 # Later readers of memory: graphs, and objects that are registered as a Reader.
@@ -300,12 +301,23 @@ class _ItemRun:
         self._failed: ScheduleItem | None = None
 
     def before_overwriting(self) -> None:
-        """Run the items before the first that overwrites an old version, and compile the others."""
+        """Run the items before the first that overwrites an old version, and compile the others.
+        After a kernel that was not known, those behind it are compiled together."""
+        known = built_count()
         while self._items and not self._versions(self._items[0][1]):
             self._run(*self._items.pop(0))
+            known = self._compiled_behind(known)
         for _, item in self._items:
             if item.kernel is not None:
                 build(self._tuner(item.kernel, item.device), item.device)
+            known = self._compiled_behind(known)
+
+    def _compiled_behind(self, known: int) -> int:
+        """Compile the remaining items, if the count of builds is no longer the `known` one; return
+        it."""
+        if built_count() != known:
+            compile_ahead((item for _, item in self._items), self._tuner)
+        return built_count()
 
     def rest(self) -> None:
         """Run the remaining items."""

@@ -233,6 +233,8 @@ class _Library:
 
 
 def _llvm() -> _LLVMLibrary:
+    if _set_up.cache_info().currsize:  # waits for no thread that compiles
+        return _set_up()
     with no_fork:
         return _set_up()
 

@@ -110,7 +110,13 @@ class Memo(Generic[T]):
 
     def __init__(self, most: int = MOST_ENTRIES):
         self.entries: dict[Hashable, T] = {}
+        self.made = 0
+        """How many values were made."""
         self._most, self._lock = most, free_lock()
+
+    def has(self, of: Hashable) -> bool:
+        """Whether there is an entry for `of`."""
+        return (of, rules_in_force()) in self.entries
 
     def value(self, of: Hashable, make: Callable[[], T], is_seen: bool = False) -> T:
         """Return the entry for `of`; if there is none, `make` makes it. With `is_seen` it is made
@@ -121,6 +127,7 @@ class Memo(Generic[T]):
         if entry is not None and not is_seen:
             return entry
         value = make()
+        self.made += 1
         if rules != rules_in_force():
             return value  # a rule was added meanwhile, and may have been used
         with self._lock:
