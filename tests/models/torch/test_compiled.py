@@ -15,6 +15,7 @@ from tests.peers import torch
 from tests.support import LONG
 from workbench.base.context import BEAM, Context
 from workbench.execution.realize import realize
+from workbench.models.torch.nodes import load_rows
 from workbench.models.torch.table import ROWS as OPERATORS
 from workbench.tensor import tensor
 
@@ -23,6 +24,7 @@ T = torch.nn
 
 @pytest.fixture(autouse=True)
 def _no_graphs_of_other_tests() -> Iterator[None]:
+    load_rows()  # tests replace some
     torch._dynamo.reset()
     torch.manual_seed(0)
     yield
