@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     pane.add_argument("pane", nargs="?", default="", help="loops, plan, code, ..; of a run kernels,"
         " gaps, memory, phases, modules or kinds")  # fmt: skip
     pane.add_argument("--kernel", type=int, metavar="N", help="one kernel; they count from 1")
+    pane.add_argument("--before", metavar="FILE", help="an earlier run: print what differs")
     pane.add_argument("--json", action="store_true", help="as data")
     pane.set_defaults(command=_show)
 
@@ -74,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
 
     script = commands.add_parser("profile", help="run a script, and say where its time went")
     script.add_argument("--save", type=Path, metavar="OUT", help="the run as a file, for show")
+    script.add_argument("--html", type=Path, metavar="OUT", help="the run as a page")
+    script.add_argument("--before", metavar="FILE", help="an earlier run: print what differs, too")
     script.add_argument("--trace", type=Path, metavar="OUT", help="the run for ui.perfetto.dev")
     script.add_argument("--json", action="store_true", help="print it as data")
     script.add_argument("script")

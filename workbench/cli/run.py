@@ -29,6 +29,9 @@ def show(options: argparse.Namespace) -> int:
     not exist.
     """
     value = load(options.file)
+    if options.before is not None:
+        print(loaded_run(options.file) - loaded_run(options.before))
+        return 0
     if isinstance(value, Run):
         if options.kernel is not None:
             because = "a run has no kernels with panes of their own"
@@ -50,6 +53,7 @@ def profile_script(options: argparse.Namespace) -> int:
     Errors: MissingFileError for a script that is not there; WorkbenchError if a file cannot be
     written.
     """
+    before = None if options.before is None else loaded_run(options.before)
     path = prepared_script(options, "profile")
     code: Any = 0
     try:
@@ -61,11 +65,24 @@ def profile_script(options: argparse.Namespace) -> int:
         traceback.print_exc()
         code = 1
     print(json.dumps(run.to_dict()) if options.json else run)
+    if before is not None and not options.json:
+        print(run - before)
+    if options.html is not None:
+        print(f"the page: {run.to_html(options.html, before=before)}", file=sys.stderr)
     if options.save is not None:
         print(f"the run: {run.save(options.save)}", file=sys.stderr)
     if options.trace is not None:
         print(f"the trace: {run.to_chrome_trace(options.trace)}", file=sys.stderr)
     return code if isinstance(code, int) else int(code is not None)
+
+
+def loaded_run(path: str) -> Run:
+    """Return the run of a file. Errors: WorkbenchError for a file of another kind."""
+    value = load(path)
+    if isinstance(value, Run):
+        return value
+    because = "it has an exploration, and only two runs are compared"
+    raise WorkbenchError(f"cannot compare {path}", because, "a file of run.save(path)")
 
 
 def _of_run(run: Run, pane: str) -> tuple[str, Any]:

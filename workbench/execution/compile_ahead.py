@@ -16,6 +16,7 @@ from threading import Thread
 from workbench.backends.native.thread_pool import cores
 from workbench.base.context import BEAM, DEBUG
 from workbench.base.interrupts import Uninterrupted
+from workbench.base.recording import span
 from workbench.base.trace import observer
 from workbench.ir.schedule.plan import ScheduleItem
 from workbench.pipeline import Tuner, begin_build
@@ -70,8 +71,9 @@ class _Compilers:
     def finish(self) -> None:
         """Return when all that was added is compiled."""
         self._say_finish()
-        for thread in self._threads:
-            thread.join()
+        with span("compile", None):
+            for thread in self._threads:
+                thread.join()
 
     def end(self) -> None:
         """Make the threads end after the build that each is in."""

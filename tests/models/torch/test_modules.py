@@ -12,6 +12,7 @@ import pytest
 from tests.peers import torch
 from tests.support import LONG
 from workbench import ModelError, Tensor, WorkbenchError, explore, load_model
+from workbench.models.torch.nodes import load_rows
 from workbench.models.torch.table import ROWS as OPERATORS
 from workbench.models.torch.values import from_torch, to_torch
 
@@ -309,6 +310,7 @@ def test_check_names_the_first_operator_that_differs(monkeypatch: pytest.MonkeyP
     net, x = T.Sequential(T.Linear(4, 5), T.ReLU(), T.Linear(5, 2)), torch.randn(3, 4)
     check = load_model(net).check(x, bisect=True)
     assert check.ok and check.first_wrong is None and len(check.outputs) == 1
+    load_rows()
     monkeypatch.setitem(OPERATORS, "relu", lambda x: x.abs())
     check = load_model(net).check(x, bisect=True)
     assert not check.ok and check.first_wrong is not None

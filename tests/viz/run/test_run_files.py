@@ -19,6 +19,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.cli.command import main
 from workbench.measure.speeds import earlier_speeds
 from workbench.viz.run import facts
+from workbench.viz.run.page import page_record
 from workbench.viz.run.run import Run
 from workbench.viz.schema.run import RunKernel
 
@@ -160,6 +161,30 @@ def test_a_script_is_profiled_and_shown(tmp_path: Path, capsys: Any) -> None:
     assert json.loads(capsys.readouterr().out)[0]["kernel"] == "sum"
     assert main(["show", str(saved), "nothing"]) == 1
     assert "a run has kernels" in capsys.readouterr().err
+
+
+def test_two_runs_are_compared_in_a_terminal_and_on_a_page(tmp_path: Path, capsys: Any) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("from workbench import Tensor\nTensor([1.0, 2.0]).sum().realize()\n")
+    before, after, page = (tmp_path / name for name in ("1.json", "2.json", "run.html"))
+    assert main(["profile", "--save", str(before), str(script)]) == 0
+    capsys.readouterr()
+    options = ["--before", str(before), "--save", str(after), "--html", str(page)]
+    assert main(["profile", *options, str(script)]) == 0
+    told = "1 kernel with too few launches to tell"
+    assert told in capsys.readouterr().out
+    record = page_record([workbench.load(before).record, workbench.load(after).record])
+    assert [run.kernels[0].title for run in record.runs] == ["sum", "sum"]
+    assert page.stat().st_size > 100_000
+    assert main(["show", str(after), "--before", str(before)]) == 0
+    assert told in capsys.readouterr().out
+    assert main(["show", str(after), "--before", str(script)]) == 1
+    assert main(["profile", "--before", str(script), str(script)]) == 1
+    ex = explore(Tensor([1.0]) + 1).save(tmp_path / "ex.json")
+    assert main(["show", str(ex), "--before", str(before)]) == 1
+    assert "only two runs are compared" in capsys.readouterr().err
+    with pytest.raises(WorkbenchError, match="only two runs"):
+        workbench.load(after).to_html(page, before="1.json")  # type: ignore[arg-type]
 
 
 def test_a_script_that_fails_keeps_what_ran(tmp_path: Path, capsys: Any) -> None:

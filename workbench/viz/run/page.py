@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.viz.glossary import glossary_rows
 from workbench.viz.model.graph import FAMILIES, kind_rows
 from workbench.viz.model.words import opt_kind_rows
@@ -21,8 +23,9 @@ RUN_VIEW = ViewState(mode="run", only="run")
 """The view of the page of a run: that pane alone."""
 
 
-def page_record(run: RunRecord) -> PageRecord:
-    """Return the record of the page of a run."""
+def page_record(runs: Sequence[RunRecord]) -> PageRecord:
+    """Return the record of the page of the last of `runs`, with those that it is compared with."""
+    run = runs[-1]
     return PageRecord(
         v=1, key="", expr=ExpressionRow(f"run {run.title}"[:200], None, ""), device="",
         elsewhere="", devices=device_rows(), languages=language_rows(), headline="", nothing="",
@@ -32,5 +35,5 @@ def page_record(run: RunRecord) -> PageRecord:
         nodes=NodeColumns([], [], [], [], [], [], [], [], []), readings=[], families=FAMILIES,
         texts=[], rules=[], passes=[], plan=empty_plan(), kernels=[], variants=[], pinned=None,
         saved=0, saved_edits=[], restoring=None, unsaved=[], saved_plans=[], baselines=[],
-        panels={}, runs=[run],
+        panels={}, runs=[*runs],
     )  # fmt: skip

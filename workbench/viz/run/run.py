@@ -214,13 +214,18 @@ class Run(Unpicklable, Printed):
         """
         return write_whole(path, lambda: trace_text(self.record))
 
-    def to_html(self, path: str | os.PathLike[str]) -> Path:
+    def to_html(self, path: str | os.PathLike[str], *, before: Run | None = None) -> Path:
         """Write the run as one page that opens offline, the pane Run of the workbench; return its
-        path.
+        path. With an earlier run `before`, also of another device, version or machine, it has what
+        differs beyond the noise of both, as `self - before` does.
 
-        Errors: WorkbenchError if the file cannot be written.
+            run.to_html("run.html", before=workbench.load("yesterday.run.json"))
+
+        Errors: WorkbenchError if the file cannot be written, and for a `before` that is no run.
         """
-        return write_whole(path, lambda: export_html(page_record(self.record), RUN_VIEW))
+        earlier = [] if before is None else [_run(before)]
+        runs = run_rows([*earlier, self])
+        return write_whole(path, lambda: export_html(page_record(runs), RUN_VIEW))
 
     @property
     def is_over(self) -> bool:
@@ -235,10 +240,15 @@ class Run(Unpicklable, Printed):
     def __sub__(self, other: object) -> RunDifference:
         """Return what differs from an earlier run beyond the noise of both: `after - before`. It
         prints a line for each kernel. Errors: WorkbenchError for a value that is no run."""
-        if not isinstance(other, Run):
-            because = f"only two runs are compared, and this is {kind_of(other)}"
-            raise WorkbenchError("cannot compare these", because, "after - before, two runs")
-        return difference(self.record, other.record)
+        return difference(self.record, _run(other).record)
+
+
+def _run(value: object) -> Run:
+    """Return a run to compare with. Errors: WorkbenchError for another value."""
+    if isinstance(value, Run):
+        return value
+    because = f"only two runs are compared, and this is {kind_of(value)}"
+    raise WorkbenchError("cannot compare these", because, "after - before, two runs")
 
 
 def run_rows(runs: Sequence[Run]) -> list[RunRecord]:

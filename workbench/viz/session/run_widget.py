@@ -27,7 +27,7 @@ class RunWidget(anywidget.AnyWidget):
 
     def __init__(self, run: RunRecord, shares_parts: bool = True):
         super().__init__(
-            record=page.packed(page_record(run), constants()), view=to_builtins(RUN_VIEW),
+            record=page.packed(page_record([run]), constants()), view=to_builtins(RUN_VIEW),
             parts=page_parts() if shares_parts else None,
             carried={} if shares_parts else carried_parts(),
         )  # fmt: skip

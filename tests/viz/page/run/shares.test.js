@@ -92,3 +92,15 @@ Deno.test("two runs: only what differs beyond the noise, by what it saves a roun
     ["b", 150, 300, 0],
   ]);
 });
+
+Deno.test("two runs: equal kernels are paired by their lines, and few launches tell nothing", () => {
+  const lines = (...medians) =>
+    medians.map((ns, n) => kernel("a", 2 * ns, { line: `f.py:${n}`, launches: n === 2 ? 1 : 4 }));
+  const before = { kernels: lines(100, 300, 50), rounds: [] };
+  const { pairs, same, unknown } = comparedRuns(before, {
+    kernels: lines(100, 200, 10),
+    rounds: [],
+  });
+  assert.deepEqual([same, unknown], [1, 1]);
+  assert.deepEqual(pairs.map(({ before, now }) => [before, now]), [[300, 200]]);
+});

@@ -130,21 +130,24 @@ export function icicleOf({ kernels }) {
  * @typedef {{title: string, before: number | null, now: number | null, saved: number}} Pair */
 
 /** The kernels of two runs that differ beyond the noise: the middle halves of their times have nothing in
- * common. What saves or costs most comes first; `same` counts the others.
+ * common. What saves or costs most comes first; `same` counts those within it, `unknown` those with too
+ * few launches to tell.
  * @param {Pick<Run, "kernels" | "rounds">} before
  * @param {Pick<Run, "kernels" | "rounds">} now
- * @returns {{pairs: Pair[], same: number}} */
+ * @returns {{pairs: Pair[], same: number, unknown: number}} */
 export function comparedRuns(before, now) {
   const [roundsBefore, rounds] = [before, now].map((run) => Math.max(1, run.rounds.length));
   const earlier = new Map(before.kernels.map((kernel) => [kernel.key, kernel]));
+  const there = new Map(before.kernels.map((kernel) => [placeOf(kernel), kernel]));
   const pairs = now.kernels.map((kernel) => {
-    const old = earlier.get(kernel.key);
+    const old = there.get(placeOf(kernel)) ?? earlier.get(kernel.key);
     return {
       title: kernel.title,
       before: old?.median_ns ?? null,
       now: kernel.median_ns,
       saved: aRound(old, roundsBefore) - aRound(kernel, rounds),
       differs: !old || differ(old, kernel),
+      isKnown: !old || isKnown(old, kernel),
     };
   });
   const present = new Set(now.kernels.map(({ key }) => key));
@@ -155,21 +158,33 @@ export function comparedRuns(before, now) {
       now: null,
       saved: aRound(old, roundsBefore),
     }));
-  const differing = pairs.filter(({ differs }) => differs).map(({ differs: _, ...pair }) => pair);
+  const differing = pairs.filter(({ differs }) => differs)
+    .map(({ title, before, now, saved }) => ({ title, before, now, saved }));
+  const unknown = pairs.filter(({ isKnown }) => !isKnown).length;
   return {
     pairs: [...differing, ...gone].sort((a, b) => Math.abs(b.saved) - Math.abs(a.saved)),
-    same: pairs.length - differing.length,
+    same: pairs.length - differing.length - unknown,
+    unknown,
   };
 }
 
+/** What a kernel is, and where: equal kernels of several lines are apart.
+ * @param {Pick<Kernel, "key" | "module" | "line">} kernel */
+const placeOf = ({ key, module, line }) => `${key} ${module} ${line}`;
+
 const LEAST_LAUNCHES = 4; // of each, that tell a difference from noise, as in run/difference.py
 const LEAST_RATIO = 1.02;
+
+/** Whether there are enough launches of both.
+ * @param {Kernel} old
+ * @param {Kernel} kernel */
+const isKnown = (old, kernel) => Math.min(old.launches, kernel.launches) >= LEAST_LAUNCHES;
 
 /** Whether the times of a kernel in two runs differ by more than the noise.
  * @param {Kernel} old
  * @param {Kernel} kernel */
 function differ(old, kernel) {
-  if (Math.min(old.launches, kernel.launches) < LEAST_LAUNCHES) return false;
+  if (!isKnown(old, kernel)) return false;
   const isApart = kernel.low_ns > old.high_ns || kernel.high_ns < old.low_ns;
   const [less, more] = [old.median_ns, kernel.median_ns].sort((a, b) => a - b);
   return isApart && more >= less * LEAST_RATIO;

@@ -254,10 +254,13 @@ const MOST_PAIRS = 20;
  * @param {Run} before
  * @param {Run} run */
 export function comparison(before, run) {
-  const { pairs, same } = comparedRuns(before, run);
+  const { pairs, same, unknown } = comparedRuns(before, run);
   const unlike = same ? `${plural(same, "kernel")} the same within the noise` : "";
   const head = `${timeText(roundOf(before))} → ${timeText(roundOf(run))} a round`;
-  const words = [head, unlike, pairs.length ? "" : "nothing differs"].filter(Boolean).join(" · ");
+  const unclear = unknown ? `${plural(unknown, "kernel")} with too few launches to tell` : "";
+  const words = [head, unlike, unclear, pairs.length ? "" : "nothing differs"].filter(Boolean).join(
+    " · ",
+  );
   return h(
     "div",
     { class: "wb-run-compared" },
@@ -265,6 +268,9 @@ export function comparison(before, run) {
       "div",
       { "data-term": "against the run before" },
       h("b", {}, "against the run before"),
+      before.title === run.title && before.machine === run.machine
+        ? ""
+        : ` ${before.title} on ${before.machine}:`,
       ` ${words}`,
     ),
     pairs.length > 0 &&
