@@ -108,6 +108,16 @@ def test_a_size_that_fails_says_why_and_the_others_stay() -> None:
     assert "cannot multiply" in text and "2 x 24" in text
 
 
+def test_an_exception_of_a_function_leaves_the_other_sizes() -> None:
+    def of_few(x: Any) -> Any:
+        if x.shape[0] > 2:
+            raise ValueError("too many rows")
+        return x * 2
+
+    found = explore(of_few, X[:2]).sweep(batch=[1, 4, 2], repeat=0)
+    assert [row.error for row in found.rows] == ["", "ValueError: too many rows", ""]
+
+
 def test_ctrl_c_keeps_the_rows_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     original, calls = sweep._measured, list[Any]()
 

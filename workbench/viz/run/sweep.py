@@ -159,6 +159,8 @@ def _measured(
         return SweepRow(step.value, error=f"{error.what}: {error.because}"), None
     except MemoryError:
         return SweepRow(step.value, error="there is not enough memory"), None
+    except Exception as error:  # the source's own code may raise anything
+        return SweepRow(step.value, error=error_words(error)), None
     return row, ceilings
 
 
