@@ -57,7 +57,7 @@ def profile_script(options: argparse.Namespace) -> int:
     path = prepared_script(options, "profile")
     code: Any = 0
     try:
-        with profile() as run:
+        with profile(f"of {path.name}") as run:
             runpy.run_path(str(path), run_name="__main__")
     except SystemExit as error:
         code = error.code

@@ -37,6 +37,8 @@ _CAUSE_OF: Mapping[str, GapCause] = {
     "wait": "waiting", "recording": "recording",
 }  # fmt: skip
 """The cause of a gap in which a span of this kind is the innermost."""
+LEAST_NS = 1000.0
+"""Least time, measured or predicted, whose ratio says something: shorter ones are the call's."""
 _OF_KERNELS = ("kernel", "part")
 KernelFacts = Callable[[LaunchedKernel], RunKernel]
 """Returns the row of a kernel without its times."""
@@ -245,7 +247,7 @@ def add_times(kernel: RunKernel, lengths: Sequence[int], whole: int) -> None:
     if len(lengths) > 1:
         kernel.low_ns, _, kernel.high_ns = quantiles(lengths, n=4, method="inclusive")
     kernel.share = kernel.total_ns / whole if whole else 0.0
-    if kernel.predicted_ns:
+    if kernel.predicted_ns and max(kernel.median_ns, kernel.predicted_ns) >= LEAST_NS:
         kernel.ratio = kernel.median_ns / kernel.predicted_ns
 
 

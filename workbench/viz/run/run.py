@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from workbench.backends.memory import memories
 from workbench.backends.native import machine
-from workbench.base.errors import WorkbenchError, kind_of
+from workbench.base.errors import WorkbenchError, kind_of, require
 from workbench.base.files import Unpicklable, write_whole
 from workbench.base.installation import library, version
 from workbench.base.interrupts import DynamicScope
@@ -285,10 +285,13 @@ class profile(DynamicScope[Run]):
     replays), copies, schedules, compilations, captures, and memory. An exception or Ctrl-C ends it,
     and what was recorded before stays. A kernel of a replay is timed by itself, so that a profile
     of small kernels takes longer than the code without it. Its rows are made when they are first
-    read; the speeds of this machine are then measured, if they never were, in a second.
+    read; the speeds of this machine are then measured, if they never were, in a second. `title`
+    says what runs: "of train.py".
     """
 
-    def __init__(self) -> None:
+    def __init__(self, title: str = "of code") -> None:
+        require(title, str, "profile: title", 'profile("of one epoch")')
+        self._title = title
         self._recordings: list[RunRecording] = []
         super().__init__(self._block)
 
@@ -301,7 +304,7 @@ class profile(DynamicScope[Run]):
             yield run
         finally:
             end(recording)
-            run._make = maker(recording)
+            run._make = maker(recording, self._title)
 
     def __exit__(self, *error: object) -> None:
         recording = self._recordings.pop()
