@@ -58,7 +58,7 @@ def test_debug_shows_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     with Context(DEBUG=2):
         run()
     schedule, line = capsys.readouterr().err.splitlines()
-    assert schedule.startswith("schedule: 1 kernels, 1 copies")  # level 1 says that
+    assert schedule.startswith("schedule: 1 kernel, 1 copy")  # level 1 says that
     assert "r_16_16_24" in line and "u0=8" in line
 
 

@@ -23,7 +23,7 @@ from workbench.tensor.jit import TinyJit
 
 PRINTED = [
     (1, "device LLVM: "),
-    (1, "schedule: 4 kernels, 1 copies"),
+    (1, "schedule: 4 kernels, 1 copy"),
     (1, "memory: 4 values on the way need "),
     (2, "GFLOP/s"),
     (3, "for "),

@@ -13,6 +13,7 @@ from typing import Any
 
 from workbench.backends.contract import DeviceInfo
 from workbench.base.context import DEBUG
+from workbench.base.errors import plural
 from workbench.base.trace import PassRecord
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import axes
@@ -45,7 +46,8 @@ def say_scheduled(items: Sequence[ScheduleItem], seconds: float) -> None:
         return
     kernels = sum(item.kernel is not None for item in items)
     copies = len(items) - kernels
-    debug_print(1, f"schedule: {kernels} kernels, {copies} copies, {seconds * 1e3:.2f} ms")
+    words = f"{plural(kernels, 'kernel')}, {plural(copies, 'copy')}"
+    debug_print(1, f"schedule: {words}, {seconds * 1e3:.2f} ms")
 
 
 def say_planned(plan: Any) -> None:
