@@ -87,6 +87,10 @@ def training() -> Exploration:
 def test_values_are_computed_again_and_the_cost_is_said() -> None:
     ex = training()
     small = ex.replan(memory=int(0.9 * ex.memory_plan.peak_bytes))
+    chart: Any = small.page.record(small).panels["memory"].data
+    assert chart["words"].endswith(str(small.budget)) and str(small.budget) in str(
+        small.pane("memory")
+    )
     assert small.budget is not None and small.budget.recomputed
     assert small.budget.kernels == (len(ex.kernels), len(small.kernels))
     words = str(small.budget)

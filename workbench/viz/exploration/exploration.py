@@ -180,6 +180,10 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
     again: Again | None = field(default=None, kw_only=True)
 
     @property
+    def budget_words(self) -> str:
+        return "" if self.budget is None else str(self.budget)
+
+    @property
     def loops(self) -> Pane:
         """The pane of the loop nests of the kernels."""
         return self.pane("loops")
@@ -497,8 +501,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         if self.display.ask:
             line = f"{self._verdict(self.page.record(self))}\n{line}"
         parts = [f"{line}{self.headline}", *([self.elsewhere] if self.elsewhere else [])]
-        if self.budget is not None:
-            parts.append(str(self.budget))
+        parts += [self.budget_words] if self.budget_words else []
         if self.nothing_to_do:
             parts.append(self.nothing_to_do)
         if len(self.kernels) > 1:

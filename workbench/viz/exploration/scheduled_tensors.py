@@ -92,6 +92,11 @@ class ScheduledTensors:
         return self.on or self.tensors[0].device
 
     @property
+    def budget_words(self) -> str:
+        """What its budget of memory did to the plan; "" if it has none."""
+        return ""
+
+    @property
     def elsewhere(self) -> str:
         """A notice about a machine that is not here; "" if the kernels run here."""
         return Device[self.device].notice

@@ -49,7 +49,8 @@ def memory_chart(
         kernel += is_kernel
     sizes = [step.bytes for step in steps]
     peak = sizes.index(max(sizes)) if sizes else None
-    return MemoryChart(values, steps, peak, _words(plan, steps, peak))
+    words = [_words(plan, steps, peak), *([ex.budget_words] if ex.budget_words else [])]
+    return MemoryChart(values, steps, peak, "; ".join(words))
 
 
 def _nbytes(buffer: UOp) -> int:
