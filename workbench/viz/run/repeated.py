@@ -79,11 +79,12 @@ def repeated(
     device: str,
     repeat: int,
     measured: Measured = NOTHING_MEASURED,
+    before_round: Callable[[], None] = lambda: None,
 ) -> Run:
     """Return the run of `repeat` rounds of all kernels on a `device` ("": the exploration's), after
     one that is not recorded. `chosen` has the kernels with opts by hand, by place, `measured` the
-    times of their variants. Ctrl-C ends it,
-    and so does a kernel that fails: the run then has what ran before, and its `record.error`.
+    times of their variants. Ctrl-C ends it, and so do a kernel that fails and an error that
+    `before_round` raises: the run then has what ran before, and its `record.error`.
 
     Errors: DTypeError for a `repeat` that is no number of rounds; WorkbenchError if there are no
     kernels because a rule failed; DeviceError for a machine that is not here.
@@ -104,6 +105,7 @@ def repeated(
         recording.start_ns = clock_ns()
         try:
             for _ in range(rounds):
+                before_round()
                 starts.append(clock_ns())
                 _round(grouped, recording)
         except (Exception, KeyboardInterrupt) as error:

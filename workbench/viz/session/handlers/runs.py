@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.files.script import chosen_by_hand
@@ -10,6 +12,7 @@ from workbench.viz.run.repeated import repeated
 from workbench.viz.run.run import Run, run_rows
 from workbench.viz.schema.messages import NoResult
 from workbench.viz.session.live_record import LiveRecord
+from workbench.worker.client import TaskStopped
 
 _Chosen = tuple[dict[int, Kernel], dict[int, list[tuple[str, float]]]]
 MOST_RUNS = 2
@@ -17,19 +20,34 @@ MOST_RUNS = 2
 
 
 def run(session: LiveRecord, repeat: int) -> NoResult:
-    """Run all kernels `repeat` times, as they were chosen.
+    """Run all kernels `repeat` times, as they were chosen. A stop ends it after a round: what ran
+    before is shown.
 
-    Errors: DeviceError for a machine that is not here; WorkbenchError if there are no kernels.
+    Errors: DeviceError for a machine that is not here; WorkbenchError if there are no kernels;
+    TaskStopped.
     """
-    run_of(session.recorder.exploration, session, "", repeat)
+
+    def require_going() -> None:
+        if session.jobs.is_stopped():
+            raise TaskStopped()
+
+    run_of(session.recorder.exploration, session, "", repeat, require_going)
+    require_going()
     return NoResult()
 
 
-def run_of(ex: Exploration, session: LiveRecord | None, device: str, repeat: int) -> Run:
+def run_of(
+    ex: Exploration,
+    session: LiveRecord | None,
+    device: str,
+    repeat: int,
+    before_round: Callable[[], None] = lambda: None,
+) -> Run:
     """Return the run of repeated rounds of the kernels of an exploration, on a device ("": its
-    own), with the variants that were chosen in its session, whose page shows it."""
+    own), with the variants that were chosen in its session, whose page shows it. An error that
+    `before_round` raises ends it."""
     chosen, measured = _chosen(ex, session, device or ex.device)
-    result = repeated(ex, chosen, device, repeat, measured)
+    result = repeated(ex, chosen, device, repeat, measured, before_round)
     ex.display.runs = (*ex.display.runs, result)[-MOST_RUNS:]
     if session is not None and session.recorder.exploration is ex:
         with session.lock:
