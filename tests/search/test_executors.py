@@ -35,7 +35,7 @@ def test_a_dask_cluster_measures_too(kernel: Kernel, spawning: BaseContext) -> N
     distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
         client.get_executor() as executor,
