@@ -8,13 +8,15 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from tests.peers import peer
 from tests.support import count
-from workbench import Context, Device, Opt, OptOps, Tensor, TinyJit, explore
+from workbench import Context, Device, Opt, OptOps, Tensor, TinyJit, explore, load_model
 from workbench.base.installation import version
 from workbench.ir.node.uop import UOp
 from workbench.search import tuning
@@ -30,6 +32,7 @@ from workbench.search.tuning_file import (
     opts_text,
     structure_hash,
 )
+from workbench.viz.exploration import scheduled_tensors
 
 OPTS = 'UPCAST("g0", 2), UPCAST("g1", 8)'
 
@@ -180,6 +183,26 @@ def test_the_folder_of_a_model_is_looked_in(
         assert tuned(kernel, "LLVM") is not with_opts(kernel)
         tuning.note_model_file(tmp_path / "net.onnx")
         assert tuned(kernel, "LLVM") is with_opts(kernel)
+
+
+def test_a_search_of_a_model_writes_beside_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx = peer("onnx")
+    text = '<ir_version: 9, opset_import: ["": 17]> net (float[4] x) => (float[4] y) {y = Exp(x)}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
+    monkeypatch.chdir(tmp_path)
+    ex = explore(load_model("net.onnx"), np.ones(4, np.float32))
+    monkeypatch.chdir(tmp_path.parent)
+    paths: list[Any] = []
+    monkeypatch.setattr(scheduled_tensors, "search_model", lambda *args: paths.append(args[3]))
+    ex.search()
+    ex.replan().search()
+    ex.search(path="other.jsonl")
+    with Context(TUNING=str(tmp_path / "named.jsonl")):
+        ex.search()
+    beside, named = tmp_path / FILE_NAME, tmp_path / "named.jsonl"
+    assert paths == [beside, beside, "other.jsonl", named]
 
 
 def test_no_opts_of_a_file_break_a_run(kernel: UOp) -> None:

@@ -149,6 +149,11 @@ class Model:
             self._calls.pop(next(iter(self._calls)), None)
         return graph.structured(calls(call.tensors))
 
+    @property
+    def file(self) -> str:
+        """The path of the file that the source was read from; "" for a source in memory."""
+        return getattr(self._source, "path", "")
+
     def traced(self, arguments: tuple[object, ...], options: Mapping[str, object]) -> TracedModel:
         """Return the graph for these arguments, and the expressions of all that it computes."""
         call = self._source.bound(arguments, options)

@@ -47,11 +47,14 @@ def note_model_file(path: str | os.PathLike[str]) -> None:
     _model_folders.setdefault(os.path.dirname(os.path.abspath(path)))
 
 
-def default_path() -> Path:
+def default_path(model_file: str = "") -> Path:
     """Return the path of the tuning file that a search writes: that of TUNING, or else that of the
-    folder of the script."""
+    folder of a model's file, or else that of the folder of the script."""
     named = TUNING.value
-    return Path(named if named and named != NO_FILE else _script_path()).absolute()
+    if named and named != NO_FILE:
+        return Path(named).absolute()
+    beside = os.path.join(os.path.dirname(model_file), FILE_NAME)
+    return Path(beside if model_file else _script_path()).absolute()
 
 
 def tuned_kernel(kernel: UOp, device: str) -> KernelWithOpts | None:

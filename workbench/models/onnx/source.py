@@ -26,8 +26,10 @@ class OnnxSource:
 
     def __init__(self, source: Any):
         self._file = read(source)
+        self.path = ""
         if isinstance(source, (str, os.PathLike)):
-            note_model_file(source)
+            self.path = os.path.abspath(source)
+            note_model_file(self.path)
         load_rows()
         self._needed = Needs(self._file.functions).names(self._file.body)
         self.name = self._file.name

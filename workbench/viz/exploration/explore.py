@@ -98,7 +98,8 @@ def explore(
     names = _names_below(tensors, [*explored.inputs, *explored.named], function)
     nodes = without_aliases([t.uop for _, t in explored.inputs])
     inputs = tuple(zip((name for name, _ in explored.inputs), nodes, strict=True))
-    viewer = Viewer(here, names, module_paths(function), line, inputs, explored.constant)
+    modules, file = module_paths(function), explored.model_file
+    viewer = Viewer(here, names, modules, line, inputs, explored.constant, file)
     off = _names(without)
     with fewer_collections():
         ex = exploration.of(
@@ -139,6 +140,7 @@ class _Explored(NamedTuple):
     inputs: list[tuple[str, Tensor]] = []
     named: list[tuple[str, Tensor]] = []
     constant: frozenset[str] = frozenset()
+    model_file: str = ""
 
 
 def _expressions(source: tuple[Any, ...], by_name: Mapping[str, Any]) -> _Explored:
@@ -160,7 +162,8 @@ def _expressions(source: tuple[Any, ...], by_name: Mapping[str, Any]) -> _Explor
         *(*model.state_dict().items(), *outputs),
         *(*traced.written.items(), *traced.named.items()),
     ]
-    return _Explored((*traced.outputs, *traced.written.values()), [*inputs], named, constant)
+    results = (*traced.outputs, *traced.written.values())
+    return _Explored(results, [*inputs], named, constant, model.file)
 
 
 def _names_below(

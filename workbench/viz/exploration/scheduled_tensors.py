@@ -27,6 +27,7 @@ from workbench.kernel.compiled import budget
 from workbench.kernel.kernel import NO_POSITIONS, Kernel
 from workbench.kernel.run import ScheduleRun
 from workbench.search.model_search import ModelKernel, ModelSearch, search_model
+from workbench.search.tuning import default_path
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
 from workbench.viz.exploration.display import Display
@@ -226,9 +227,9 @@ class ScheduledTensors:
         once; what one needs is tried first for those of other sizes. Opts are written only if they
         are faster than the default ones beyond the noise, in a comparison at the end of each
         search. Ctrl-C ends it; what was found stays. `path` is the tuning file (None: that of the
-        setting TUNING, or else of the folder of the script or notebook). `executor` is Dask's
-        client or any of `concurrent.futures`: each of its machines gets rows of its own. With
-        `progress` a line for each kernel is printed.
+        setting TUNING, or else of the folder of the model's file, or else of that of the script or
+        notebook). `executor` is Dask's client or any of `concurrent.futures`: each of its machines
+        gets rows of its own. With `progress` a line for each kernel is printed.
 
         Units: budget_s is seconds. Errors: WorkbenchError without kernels or with rules off;
         DeviceError for a machine without times of its own; FileError for a `path` that is not a
@@ -244,6 +245,7 @@ class ScheduledTensors:
         require(progress, bool, "search: progress", "progress=False")
         kernels = [ModelKernel(k.original, k.device, title=k.title) for k in self.kernels]
         report = print if progress else lambda result: None
+        path = default_path(self.viewer.model_file) if path is None else path
         return search_model(kernels, budget_s, width, path, executor, report)
 
     def _require_data(self, what: str) -> None:

@@ -39,7 +39,8 @@ class Viewer(NamedTuple):
     """The user's code around an exploration: the `calls` that led to it, the `names` of nodes, the
     paths of objects (`modules`) in that code, and the `line` that explores a model (None: tensors
     are explored, which have lines of their own). `inputs` are those of a model or a function, by
-    name; `constant` are the names of those whose values its graph depends on."""
+    name; `constant` are the names of those whose values its graph depends on. `model_file` is the
+    path of the file that the model was read from ("": there is none)."""
 
     calls: Calls = ()
     names: Names = MappingProxyType({})
@@ -47,6 +48,7 @@ class Viewer(NamedTuple):
     line: SourceLine | None = None
     inputs: tuple[tuple[str, UOp], ...] = ()
     constant: frozenset[str] = frozenset()
+    model_file: str = ""
 
 
 NOBODY = Viewer()
