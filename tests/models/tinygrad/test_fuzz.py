@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
+from contextvars import copy_context
 from random import Random
 from typing import Any
 
@@ -63,7 +64,8 @@ def program(seed: int) -> tuple[str, Any]:
         name = f"{kind}{place}"
         line = f"{name} = {_expression(random, x, shapes, name)}"
         with suppress(IndexError, RuntimeError, ValueError):  # tinygrad refuses it
-            exec(line, scope)
+            # in a context of its own: a method that raises leaves its name to all later nodes
+            copy_context().run(exec, line, scope)
         if name not in scope:
             continue
         if scope[name].numel() <= MOST_ELEMENTS and scope[name].ndim < 6:

@@ -56,9 +56,9 @@ def outcome(seed: int, device: str, route: str = "") -> Outcome:
     """Compare the network of a seed on a device."""
     drawn = network(seed)
     route = route or ("compile", "load")[seed % 2]
-    module, inputs = drawn.build()
     with warnings.catch_warnings(), Context(DEV=device):
         warnings.simplefilter("ignore")
+        module, inputs = drawn.build()
         calls = 4 if route == "compile" and seed % 8 == 0 else 1
         try:
             expected = of_pytorch(copy.deepcopy(module), inputs, calls)
