@@ -122,6 +122,13 @@ def test_what_is_not_for_this_machine_is_no_complaint_beside_what_is() -> None:
     assert "2 of another machine" in TuningFile.of([ROW, replace(ROW, hash="9" * 32)]).complaint
 
 
+@pytest.mark.parametrize("device", ["CUDA", "METAL", "HIP", "NOPE"])
+def test_rows_of_devices_that_are_not_here_are_of_another_machine(device: str) -> None:
+    away, here = replace(ROW, device=device), replace(ROW, machine=machine_of("LLVM"))
+    assert "1 of another machine" in TuningFile.of([away]).complaint
+    assert not TuningFile.of([away, here]).complaint
+
+
 def test_kernels_of_one_structure_differ_in_sizes_alone() -> None:
     one, other, third = (product(n, m).original for n, m in ((8, 16), (32, 48), (8, 1)))
     assert kernel_hash(one) != kernel_hash(other)

@@ -23,7 +23,7 @@ from workbench.backends.device import Device
 from workbench.backends.native.machine import cpu
 from workbench.backends.native.thread_pool import cores
 from workbench.base.cache import key_of
-from workbench.base.errors import ParseError, cut, plural
+from workbench.base.errors import DeviceError, ParseError, cut, plural
 from workbench.base.files import write_whole
 from workbench.base.installation import version
 from workbench.base.json_lines import MOST_REASONS, RefusedLine, parse_lines, read_text, refusals
@@ -98,6 +98,14 @@ def machine_of(device: str) -> str:
     own = f"{cpu()}, {cores()} cores"
     hardware = info.target.hardware
     return own if info.is_processor or hardware is None else f"{hardware.name}, {own}"
+
+
+def _is_of_here(row: TuningRow) -> bool:
+    """Whether a row was measured on this machine."""
+    try:
+        return row.machine == machine_of(row.device)
+    except DeviceError:  # a device that this machine lacks, or that nobody has
+        return False
 
 
 # --------------------------------------------------------------------------------------------------
@@ -200,7 +208,7 @@ class TuningFile(Printed):
             names = _listed(row.version for row in others)
             reasons.append(f"{len(others)} of version {names}, and this is {version()}")
         unused = len(self.refused) + len(others)
-        if own and not any(row.machine == machine_of(row.device) for row in own):
+        if own and not any(_is_of_here(row) for row in own):
             unused += len(own)
             reasons.append(f"{len(own)} of another machine: {_listed(row.machine for row in own)}")
         if not unused:

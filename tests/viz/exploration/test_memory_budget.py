@@ -111,13 +111,30 @@ def test_a_budget_that_cannot_be_kept_to_says_the_least() -> None:
 
 @by_rows(
     "memory",
-    ["", "64", "64 miles", "-1 MiB", "1e400 MiB", 0, -5, float("nan"), float("inf"), True, [1]],
+    [
+        "",
+        "64",
+        "64 miles",
+        "64 kiB",
+        "64 iB",
+        "-1 MiB",
+        "1e400 MiB",
+        0,
+        -5,
+        float("nan"),
+        float("inf"),
+        True,
+        [1],
+    ],
 )
 def test_what_is_no_budget(memory: Any) -> None:
     with pytest.raises(WorkbenchError, match="cannot plan in memory="):
         bytes_of(memory)
 
 
-@by_rows("memory, expected", [("64 MiB", 64 << 20), ("1.5 kB", 1500), (7, 7), (" 2GiB ", 2 << 30)])
+@by_rows(
+    "memory, expected",
+    [("64 MiB", 64 << 20), ("1 KiB", 1024), ("1.5 kB", 1500), (7, 7), (" 2GiB ", 2 << 30)],
+)
 def test_a_budget_in_bytes(memory: Any, expected: int) -> None:
     assert bytes_of(memory) == expected

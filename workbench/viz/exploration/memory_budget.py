@@ -35,7 +35,7 @@ from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 # The budget.
 
 HINT = 'ex.replan(memory="64 MiB"), or a number of bytes'
-_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?i?B)\s*")
+_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|[kMGT]B|[KMGT]iB)\s*")
 _UNITS = {
     **{unit: 1024**place for place, unit in enumerate(BINARY)},
     **{unit: 1000**place for place, unit in enumerate(("B", "kB", "MB", "GB", "TB"))},
