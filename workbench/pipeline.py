@@ -129,8 +129,7 @@ def begin_build(kernel: UOp, device: str) -> Callable[[], Stages] | None:
     key = kernel, info
     if _programs.has(key):
         return None
-    with span("compile", kernel), unobserved():
-        _checked(kernel, "kernel", "verify-kernel")
+    with span("compile", kernel):
         begun = _with_kept_source(kernel, device, "source")
 
     def compiled() -> Stages:
@@ -168,15 +167,23 @@ def _with_kept_source(kernel: UOp, device: str, upto: str = "program") -> Stages
     info = Device[device]
     is_seen = observer() is not None or prints_stages()
     if is_seen or kernel.code is not None or not isinstance(info, Processor) or are_switched():
-        return stages(kernel, device, upto)
+        return _verified(kernel, device, upto)
     key = source_key(kernel, info)
     source = None if key is None else kept_source(key)
     if source is not None:
         return _rendered(Stages(kernel, source=source), info, STAGES.index(upto), None)
-    reached = stages(kernel, device, upto)
+    reached = _verified(kernel, device, upto)
     if key is not None:
         keep_source(key, reached.source)
     return reached
+
+
+def _verified(kernel: UOp, device: str, upto: str) -> Stages:
+    """Return the stages of a kernel whose program is loaded now or later: it is verified."""
+    if upto != STAGES[-1]:
+        with unobserved():
+            _checked(kernel, "kernel", "verify-kernel")
+    return stages(kernel, device, upto)
 
 
 def stages(

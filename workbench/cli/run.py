@@ -28,10 +28,10 @@ def show(options: argparse.Namespace) -> int:
     Errors: WorkbenchError for a file that cannot be loaded, and for a pane or a kernel that does
     not exist.
     """
-    value = load(options.file)
     if options.before is not None:
         print(loaded_run(options.file) - loaded_run(options.before))
         return 0
+    value = load(options.file)
     if isinstance(value, Run):
         if options.kernel is not None:
             because = "a run has no kernels with panes of their own"

@@ -112,19 +112,8 @@ def test_a_budget_that_cannot_be_kept_to_says_the_least() -> None:
 @by_rows(
     "memory",
     [
-        "",
-        "64",
-        "64 miles",
-        "64 kiB",
-        "64 iB",
-        "-1 MiB",
-        "1e400 MiB",
-        0,
-        -5,
-        float("nan"),
-        float("inf"),
-        True,
-        [1],
+        *("", "64", "64 miles", "64 kiB", "64 iB", "-1 MiB", "1e400 MiB"),
+        *(0, -5, float("nan"), float("inf"), True, [1]),
     ],
 )
 def test_what_is_no_budget(memory: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import Any, get_args
 
 from workbench.base.errors import plural
@@ -242,13 +242,18 @@ def add_times(kernel: RunKernel, lengths: Sequence[int], whole: int) -> None:
     if not lengths:
         return
     kernel.launches, kernel.total_ns, kernel.least_ns = len(lengths), sum(lengths), min(lengths)
-    kernel.median_ns = float(median(lengths))
-    kernel.low_ns = kernel.high_ns = kernel.median_ns
-    if len(lengths) > 1:
-        kernel.low_ns, _, kernel.high_ns = quantiles(lengths, n=4, method="inclusive")
+    kernel.low_ns, kernel.median_ns, kernel.high_ns = middle(lengths)
     kernel.share = kernel.total_ns / whole if whole else 0.0
     if kernel.predicted_ns and max(kernel.median_ns, kernel.predicted_ns) >= LEAST_NS:
         kernel.ratio = kernel.median_ns / kernel.predicted_ns
+
+
+def middle(lengths: Sequence[float]) -> tuple[float, float, float]:
+    """Return the ends of the middle half of some times, with their median between them."""
+    if len(lengths) < 2:
+        return lengths[0], lengths[0], lengths[0]
+    low, median, high = quantiles(lengths, n=4, method="inclusive")
+    return low, median, high
 
 
 def _subject_words(row: Span) -> str:

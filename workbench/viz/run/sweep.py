@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from workbench.backends.device import Device
@@ -24,17 +23,15 @@ from workbench.base.terminal import Printed
 from workbench.measure.kernel_time import seconds_text
 from workbench.search.realization import tuned
 from workbench.viz.model.words import bytes_text, count_text
+from workbench.viz.run.build import middle
 from workbench.viz.run.facts import Predictor
+from workbench.viz.run.repeated import MOST_ROUNDS
 from workbench.viz.run.run import RunTable, machine_words
-from workbench.viz.run.sizes import Again, Size, SizeStep, names_text, size_steps
+from workbench.viz.run.sizes import BATCH, Again, Size, SizeStep, names_text, size_steps
 from workbench.viz.schema.run import RunRecord
 
 # --------------------------------------------------------------------------------------------------
 # The rows of a sweep.
-
-
-MOST_ROUNDS = 100_000
-"""Most rounds in which a size is measured."""
 
 
 class SweepRow(NamedTuple):
@@ -134,7 +131,7 @@ def swept(again: Again, device: str, sizes: Mapping[str, object], repeat: int) -
     except KeyboardInterrupt:
         error = "KeyboardInterrupt"
     name = ", ".join(sizes)
-    title = f"{name} (axis 0 of {names_text(steps)})" if name == "batch" else name
+    title = f"{name} (axis 0 of {names_text(steps)})" if BATCH in sizes else name
     machine = info.notice.partition(". ")[0] or f"{device}, {machine_words()}"
     return Sweep(title, name, machine, RunTable(rows), ceilings, error)
 
@@ -196,10 +193,8 @@ def round_seconds(record: RunRecord) -> list[float]:
 
 
 def _with_times(row: SweepRow, times: list[float]) -> SweepRow:
-    low = high = median(times)
-    if len(times) > 1:
-        low, _, high = quantiles(times, n=4, method="inclusive")
-    return row._replace(measured_s=median(times), low_s=low, high_s=high)
+    low, median, high = middle(times)
+    return row._replace(measured_s=median, low_s=low, high_s=high)
 
 
 # --------------------------------------------------------------------------------------------------
