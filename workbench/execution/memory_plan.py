@@ -11,6 +11,7 @@ Sections: The memory plan of a schedule; Computed values.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -278,9 +279,12 @@ def _assign_offsets(places: Sequence[_PackedPlace]) -> None:
     that are needed, which suits a chain of values."""
     by_size = sorted(places, key=lambda p: (-p.size_bytes, p.first))
     in_time = sorted(places, key=lambda p: p.first)
-    starts = {p.first for p in places}
-    live = [sum(p.size_bytes for p in places if p.first <= n <= p.last) for n in starts]
-    packings = [_packing(by_size), _packing(in_time), _packing(in_time, max(live, default=0))]
+    changes = [0] * (max([p.last for p in places], default=0) + 2)
+    for place in places:
+        changes[place.first] += place.size_bytes
+        changes[place.last + 1] -= place.size_bytes
+    live = max(accumulate(changes))
+    packings = [_packing(by_size), _packing(in_time), _packing(in_time, live)]
     for place, offset in min(packings, key=_size_of).items():
         place.offset = offset
 
@@ -293,16 +297,22 @@ def _packing(order: Iterable[_PackedPlace], both_ends_of: int = 0) -> dict[_Pack
     """Return offsets of places: each in the smallest gap between those that are used at the same
     time, or after them. If `both_ends_of` has a size, every second one is at the end of its gap."""
     packing: dict[_PackedPlace, int] = {}
+    packed: list[tuple[int, int, int, int]] = []  # start, end, first, last: by offset
     for number, place in enumerate(order):
-        gaps, end = [], 0
-        beside = [p for p in packing if p.first <= place.last and place.first <= p.last]
-        for other in sorted(beside, key=packing.__getitem__):
-            gaps.append((end, packing[other]))
-            end = max(end, packing[other] + other.size_bytes)
-        gaps.append((end, both_ends_of))
-        fits = [(high - low, low) for low, high in gaps if high - low >= place.size_bytes]
-        room, low = min(fits, default=(place.size_bytes, end))
-        packing[place] = low + (room - place.size_bytes) * (number % 2 if both_ends_of else 0)
+        size, first, last = place.size_bytes, place.first, place.last
+        low, room, end = 0, 0, 0
+        for start, its_end, its_first, its_last in packed:
+            if its_first <= last and its_last >= first:
+                gap = start - end
+                if gap >= size and (gap < room or not room):
+                    low, room = end, gap
+                if its_end > end:
+                    end = its_end
+        if not room or size <= both_ends_of - end < room:
+            low, room = end, max(size, both_ends_of - end)
+        low += (room - size) * (number % 2 if both_ends_of else 0)
+        packing[place] = low
+        insort(packed, (low, low + size, first, last))
     return packing
 
 
