@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,7 @@ from workbench.ir.opt.opt import axes
 
 LOG = logging.getLogger("workbench")
 SHOWN_FROM = 2
+MOST_WAITING = 1024
 
 _estimate = lru_cache(maxsize=1024)(estimate)
 
@@ -34,11 +35,39 @@ _estimate = lru_cache(maxsize=1024)(estimate)
 class _Totals:
     """The totals. Attributes of an object are quicker to change than those of a class."""
 
-    __slots__ = ("bytes", "kernels", "operations", "seconds")
+    __slots__ = ("_bytes", "_operations", "kernels", "seconds", "waiting")
 
     def __init__(self) -> None:
-        self.kernels = self.operations = self.bytes = 0
+        self.kernels = self._operations = self._bytes = 0
         self.seconds = 0.0
+        self.waiting: deque[UOp] = deque()
+        """Kernels that ran and whose operations are not counted yet: that takes milliseconds for a
+        new one, and most programs never ask."""
+
+    def add(self, operations: int, nbytes: int) -> None:
+        self._operations += operations
+        self._bytes += nbytes
+
+    def wait(self, kernel: UOp) -> None:
+        self.waiting.append(kernel)
+        if len(self.waiting) > MOST_WAITING:
+            self._count()
+
+    @property
+    def operations(self) -> int:
+        self._count()
+        return self._operations
+
+    @property
+    def bytes(self) -> int:
+        self._count()
+        return self._bytes
+
+    def _count(self) -> None:
+        with suppress(IndexError):  # another thread may take the last one
+            while self.waiting:
+                counts = _estimate(self.waiting.popleft())
+                self.add(counts.flops, counts.bytes)
 
 
 _totals = _Totals()
@@ -167,13 +196,14 @@ def count_run(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     """Count one run of a kernel; log it if the logger is enabled, and print it from DEBUG=2 on. The
     kernel without opts, `plain`, has the operations of the algorithm; `tuned` is the one that ran.
     """
-    estimates = _estimate(plain)
-    _add(1, estimates.flops, estimates.bytes, seconds)
+    _totals.kernels += 1
+    _totals.seconds += seconds
+    _totals.wait(plain)
     if not _is_heard():
         return
     for counting in _counting:
         counting.add((plain, tuned, device))
-    line = _line(tuned, device, seconds, estimates)
+    line = _line(tuned, device, seconds, _estimate(plain))
     LOG.info(line)
     if DEBUG.value >= SHOWN_FROM:
         print(line, file=sys.stderr)
@@ -195,14 +225,9 @@ class CountedTogether:
             for kernel in self._kernels:
                 count_run(*kernel, seconds / len(self._kernels))
             return
-        _add(len(self._kernels), self._flops, self._bytes, seconds)
-
-
-def _add(kernels: int, flops: int, bytes_: int, seconds: float) -> None:
-    _totals.kernels += kernels
-    _totals.operations += flops
-    _totals.bytes += bytes_
-    _totals.seconds += seconds
+        _totals.kernels += len(self._kernels)
+        _totals.seconds += seconds
+        _totals.add(self._flops, self._bytes)
 
 
 def _is_heard() -> bool:

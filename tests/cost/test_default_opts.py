@@ -16,6 +16,7 @@ from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import observe
 from workbench.cost import default_opts as chosen
+from workbench.cost import predicted_cost as predictions
 from workbench.cost.default_opts import GAIN, OPTIONAL, default_opts
 from workbench.cost.gpu.gpu_cost import gpu_cost
 from workbench.ir.node.uop import UOp
@@ -91,7 +92,7 @@ def test_a_step_that_is_left_out_is_told() -> None:
 
 
 def test_a_step_without_code_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    cost = chosen.predicted_cost
+    cost = predictions.predicted_cost
 
     def refuses(kernel: UOp, target: Target, original: UOp) -> Any:
         if kernel is proposed:
@@ -100,7 +101,7 @@ def test_a_step_without_code_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
 
     target, kernel = Device["CUDA:H100"].target, product(1000, 511, 4)
     proposed = heuristic(kernel, target)[0]
-    monkeypatch.setattr(chosen, "predicted_cost", refuses)
+    monkeypatch.setattr(predictions, "predicted_cost", refuses)
     why = default_opts(kernel, target).steps[0].why
     assert why.endswith("and with product-tile there is no code")
 
@@ -127,7 +128,7 @@ def test_a_kernel_that_is_clearly_faster_without_opts_gets_none(
     for plain_s, is_plain in (0.9e-6, False), (0.7e-6, True):
         seconds = {kernel: plain_s}
         cost = lambda k, *_, s=seconds, **__: SimpleNamespace(predicted_s=s.get(k, 1e-6))  # noqa: E731
-        monkeypatch.setattr(chosen, "predicted_cost", cost)
+        monkeypatch.setattr(predictions, "predicted_cost", cost)
         monkeypatch.setattr(chosen, "_memo", Memo())
         opts = default_opts(kernel, target)
         assert (opts.kernel is kernel) is is_plain and bool(opts.opts) is not is_plain

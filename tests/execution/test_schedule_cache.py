@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support import by_rows
+from tests.agreement.expressions import case
+from tests.support import by_rows, count
 from tests.tensor.jit.support import held, numbers
 from workbench import GlobalCounters, Tensor
 from workbench.base.trace import observe
+from workbench.cost import default_opts
 from workbench.execution import schedule_cache
+from workbench.ir.rewriting.passes import Memo
 from workbench.ir.rewriting.rewrite import without
 
 X, Y = numbers((6, 4), 1), numbers((6, 4), 2)
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Return a list that grows with each graph that is scheduled; the cache is empty before."""
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Return a list that grows with each graph that is scheduled; nothing is kept before."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     schedule_cache._templates.clear()
     calls: list[int] = []
     make = schedule_cache.schedule
@@ -65,6 +70,36 @@ def test_a_structure_is_scheduled_once(made: list[int]) -> None:
             ((x * 2 + 1).sum()).numpy(), (numbers((5,), seed) * 2 + 1).sum(), rtol=1e-5
         )
     assert len(made) == 2, "the copy of the data, and the sum"
+
+
+def test_another_process_reads_schedules_and_default_opts(
+    made: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [case(seed) for seed in range(count(500, 5))]
+    first = [sample.run("LLVM")[0].numpy() for sample in cases]
+    rebuilt = len(made)
+    assert rebuilt > len(cases) // 2
+    schedule_cache._templates.clear()  # as another process has none
+    monkeypatch.setattr(default_opts, "_memo", Memo())
+    monkeypatch.delattr(default_opts, "heuristic")
+    again = [sample.run("LLVM")[0].numpy() for sample in cases]
+    assert len(made) == rebuilt
+    for sample, one, other in zip(cases, first, again, strict=True):
+        np.testing.assert_array_equal(one, other, sample.script(), strict=True)
+
+
+def test_a_kept_schedule_is_of_its_structure(made: list[int]) -> None:
+    """What differs in a constant's bits, a dtype or an order has a key of its own on disk."""
+    x, y = held(X), held(Y)
+    for _ in range(2):
+        for value in (0.0, -0.0, 1.0, np.nan, np.inf):
+            np.testing.assert_array_equal((x + y * value).numpy(), X + Y * np.float32(value))
+        np.testing.assert_array_equal(x.sum(0).numpy().shape, (4,))
+        np.testing.assert_array_equal((x - y).numpy(), X - Y)
+        np.testing.assert_array_equal((y - x).numpy(), Y - X)
+        np.testing.assert_array_equal((x.cast("int32") + 1).numpy(), X.astype(np.int32) + 1)
+        np.testing.assert_array_equal((x.cast("int64") + 1).numpy(), X.astype(np.int64) + 1)
+        schedule_cache._templates.clear()
 
 
 def test_what_differs_is_scheduled_anew(made: list[int]) -> None:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import importlib
 import shlex
-import tomllib
 from functools import lru_cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +27,8 @@ DISTRIBUTION = "tensor-workbench"
 @lru_cache(maxsize=1)
 def version() -> str:
     """Return the version of the installed distribution, or of the checkout that is imported."""
+    from importlib import metadata  # slow to import, and seldom needed
+
     try:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
@@ -53,6 +53,8 @@ def install_command(extra: str) -> str:
 
 
 def _requirements(extra: str) -> list[str]:
+    from importlib import metadata
+
     try:
         rows = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -62,6 +64,8 @@ def _requirements(extra: str) -> list[str]:
 
 def _project() -> dict[str, dict[str, list[str]]]:
     """Return the [project] table of the checkout's pyproject.toml, {} if there is no such file."""
+    import tomllib
+
     file = Path(__file__).parents[2] / "pyproject.toml"
     if not file.is_file():
         return {}

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from math import inf, isinf
 from typing import NamedTuple
 
+from workbench.backends.native.kept_results import keep_result, kept_result, result_key
 from workbench.base.errors import WorkbenchError
 from workbench.base.recording import span
 from workbench.base.target import Target
 from workbench.base.trace import observer, unobserved
-from workbench.cost.predicted_cost import predicted_cost
 from workbench.ir.nest.estimates import least_operations
+from workbench.ir.node.rows import nodes_of, numbered, rows_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import opts_from_code, with_opts_from_code
 from workbench.ir.opt.heuristic.default_opts import Propose, heuristic
@@ -28,6 +29,7 @@ from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
 from workbench.ir.opt.heuristic.tensor_tiles import tensor_tile
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.passes import Memo
+from workbench.ir.text.printer import to_text
 from workbench.measure.kernel_time import seconds_text
 
 OPTIONAL: Mapping[str, Propose] = {
@@ -79,7 +81,7 @@ def _decide(kernel: UOp, target: Target) -> DefaultOpts:
     if own_opts is not None:
         return DefaultOpts(*with_opts_from_code(kernel, own_opts, target))
     if target.hardware is None or not target.has_groups or target.serial_items:
-        return DefaultOpts(*heuristic(kernel, target))
+        return _kept(kernel, target)
     with unobserved():
         first, *others = _proposals(kernel, target)
         plain_s = _predicted_s(kernel, target, kernel) if first.predicted_s else inf
@@ -92,6 +94,19 @@ def _decide(kernel: UOp, target: Target) -> DefaultOpts:
     if best is not first:
         result = _with_reason(result, best, first)
     return _or_plain(kernel, result, best, plain_s)
+
+
+def _kept(kernel: UOp, target: Target) -> DefaultOpts:
+    """Return the result of the heuristic, that of an earlier process if it is kept on disk. (What
+    is predicted may depend on the compilers that are installed, and is not kept.)"""
+    key = None if observer() is not None else result_key("default opts", target, to_text(kernel))
+    kept = kept_result(key)
+    if kept is not None:
+        rows, opts, steps = kept
+        return DefaultOpts(nodes_of(rows)[-1], opts, steps)
+    result = DefaultOpts(*heuristic(kernel, target))
+    keep_result(key, (rows_of(numbered([result.kernel])), result.opts, result.steps))
+    return result
 
 
 def _proposals(kernel: UOp, target: Target) -> Iterator[Proposal]:
@@ -118,6 +133,8 @@ def _functions(names: tuple[str, ...]) -> tuple[Propose, ...]:
 
 def _predicted_s(kernel: UOp, target: Target, original: UOp) -> float:
     """Return the predicted time; infinity if the kernel has none."""
+    from workbench.cost.predicted_cost import predicted_cost  # not for a processor's kernels
+
     try:
         return predicted_cost(kernel, target, original=original).predicted_s
     except WorkbenchError:

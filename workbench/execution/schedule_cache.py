@@ -3,25 +3,32 @@ scheduled again.
 
 The structure of a graph is the list of its nodes, in which each BUFFER is a number, a dtype, a
 device and a shape. The graph is scheduled with BUFFERs of no memory in their places; that schedule
-is kept, and its BUFFERs are replaced for each graph of the structure. What depends on the memory
-itself (what is computed already, what may be written over, which values share a block) is decided
-after that, for each graph anew. Source of the idea: the schedule cache of tinygrad.
+is kept, in memory and on disk for the next process, and its BUFFERs are replaced for each graph of
+the structure. What depends on the memory itself (what is computed already, what may be written
+over, which values share a block) is decided after that, for each graph anew. Source of the idea:
+the schedule cache of tinygrad.
 """
 
 from __future__ import annotations
 
+import struct
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import count
 from typing import Any
 
+from workbench.backends.device import Device
+from workbench.backends.native.kept_results import keep_result, kept_result, result_key
+from workbench.base.dtypes import DType
 from workbench.base.interrupts import free_lock
 from workbench.base.trace import observer
 from workbench.execution.buffers import is_unset
 from workbench.execution.capture import is_capturing
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
+from workbench.ir.node.rows import nodes_of, numbered, rows_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.ir.schedule.plan import Schedule, ScheduleItem
@@ -58,7 +65,7 @@ def scheduled(roots: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, .
         if template is not None:
             _templates.move_to_end(key)
     if template is None:
-        template = _Template.of(buffers, roots, device)
+        template = _kept(device, key[-1], lambda: _Template.of(buffers, roots, device))
         with _lock:
             _templates[key] = template
             while len(_templates) > MOST:
@@ -80,6 +87,38 @@ def _structure(nodes: Sequence[UOp], roots: Sequence[UOp]) -> tuple[Any, ...]:
             sources = [places[source] for source in node.src]
             parts.append((node.op, node.dtype, node.arg, node.arg.__class__, *sources))
     return (*parts, *[places[root] for root in roots])
+
+
+def _kept(device: str, structure: Sequence[Any], make: Callable[[], _Template]) -> _Template:
+    """Return the template that an earlier process has kept on disk, or a new one, which is kept."""
+    key = _disk_key(device, structure)
+    kept = kept_result(key)
+    if kept is not None:
+        return _Template.of_plain(kept)
+    template = make()
+    keep_result(key, template.plain())
+    return template
+
+
+def _disk_key(device: str, structure: Sequence[Any]) -> str | None:
+    """Return the key of a structure on disk; None for one with values that have no plain text."""
+    try:
+        text = "\n".join(map(_text, structure))
+    except TypeError:
+        return None
+    return result_key("schedule", Device[device].target, text)
+
+
+def _text(part: Any) -> str:
+    if isinstance(part, tuple):
+        return f"{type(part).__name__}({','.join(map(_text, part))})"
+    if isinstance(part, float):  # its bits: -0.0 is not 0.0, and there are several NaN
+        return struct.pack("<d", part).hex()
+    if isinstance(part, UOp) and part.op is Ops.CONST:
+        return f"{part.dtype!r} {_text(part.arg)}"
+    if part is None or isinstance(part, (int, str, bytes, DType, Enum, type)):
+        return repr(part)
+    raise TypeError(f"{type(part).__name__} has no plain text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +154,41 @@ class _Template:
         targets.update((b, None) for item in plan.items for b in item.outputs)
         items = [(item.kernel, item.buffers) for item in plan.items]
         return _Template(items, own, [*targets], stored, values)
+
+    @staticmethod
+    def of_plain(kept: Any) -> _Template:
+        """Return the template of which `plain` has returned `kept`, with BUFFERs of its own."""
+        rows, items, *buffers, stored, values = kept
+        nodes = nodes_of(rows, _unnamed)
+        own, targets = ([nodes[n] for n in numbers] for numbers in buffers)
+        return _Template(
+            [
+                (None if kernel is None else nodes[kernel], tuple([nodes[n] for n in numbers]))
+                for kernel, numbers in items
+            ],
+            own,
+            targets,
+            [(nodes[buffer], place) for buffer, place in stored],
+            [nodes[value] for value in values],
+        )
+
+    def plain(self) -> Any:
+        """Return the template as rows of plain values, and the numbers of those that it names."""
+        kernels = [kernel for kernel, _ in self.items if kernel is not None]
+        buffers = [buffer for _, each in self.items for buffer in each]
+        stored = [buffer for buffer, _ in self.stored]
+        rows = numbered([*kernels, *buffers, *self.own, *self.targets, *stored, *self.values])
+        return (
+            rows_of(rows),
+            [
+                (kernel and rows[kernel], [rows[b] for b in buffers])
+                for kernel, buffers in self.items
+            ],
+            [rows[b] for b in self.own],
+            [rows[b] for b in self.targets],
+            [(rows[buffer], place) for buffer, place in self.stored],
+            [rows[value] for value in self.values],
+        )
 
     def filled(
         self, nodes: Sequence[UOp], buffers: Collection[UOp]

@@ -103,20 +103,3 @@ def test_keys_are_of_the_kernel_the_machine_and_the_code(monkeypatch: pytest.Mon
     assert keys.isdisjoint({source_key(kernel, processor()) for kernel in kernels()})
     monkeypatch.setattr(source_cache, "code_stamp", lambda: "")
     assert source_key(kernels()[0], processor()) is None
-
-
-def test_the_code_is_known_by_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in ("base", "ir", "backends"):
-        (tmp_path / part).mkdir()
-        (tmp_path / part / "code.py").write_text("a = 1\n")
-    (tmp_path / "pipeline.py").write_text("")
-    monkeypatch.setattr(source_cache, "PACKAGE", tmp_path)
-    code_stamp = source_cache.code_stamp.__wrapped__
-    stamps = [code_stamp()]
-    (tmp_path / "ir" / "code.py").write_text("a = 12\n")
-    stamps.append(code_stamp())
-    (tmp_path / "ir" / "more.py").write_text("")
-    stamps.append(code_stamp())
-    assert len({*stamps}) == 3
-    (tmp_path / "pipeline.py").unlink()
-    assert code_stamp() == ""

@@ -20,7 +20,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -195,7 +194,9 @@ def object_of(text: str, isa: Isa) -> bytes:
 @lru_cache(maxsize=1)
 def package_version() -> str:
     """Return the version of llvmlite, which contains LLVM, as "of llvmlite 0.50.0"; "" if it is not
-    installed. Nothing is imported."""
+    installed. llvmlite is not imported."""
+    from importlib import metadata  # slow to import, and seldom needed
+
     try:
         return f"of llvmlite {metadata.version('llvmlite')}"
     except metadata.PackageNotFoundError:

@@ -1,19 +1,14 @@
 """Sources on disk: a kernel is lowered and written once for this processor, not once a session.
 
 A source follows from the kernel, the Target and the code of this package, so its key is made of
-these. The code stands in it by the names, sizes and times of its files: after any change of a file
-there are other keys. The files are those of the object cache, with its protection.
+these. The files are those of the object cache, with its protection.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import TypedDict
 
+from workbench.backends.native.code_stamp import code_stamp
 from workbench.backends.native.object_cache import get, store_object
 from workbench.backends.native.processor import Processor
 from workbench.backends.program.launch import LaunchAxis, LaunchShape
@@ -25,10 +20,6 @@ from workbench.base.typed import to_json, typed_json
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import LoopRole
 from workbench.ir.text.printer import to_text
-
-PACKAGE = Path(__file__).parents[2]
-CODE = ("base", "ir", "backends", "pipeline.py")
-"""The parts of the package that a source depends on."""
 
 
 class KeptSource(TypedDict):
@@ -98,28 +89,3 @@ def keep_source(key: str, source: Source) -> None:
     """Store a source, unless it has a statement tree."""
     if source.block is None:
         store_object(key, to_json(source_row(source)).encode())
-
-
-@cache
-def code_stamp() -> str:
-    """Return a hash of the code that sources depend on; "" if its files cannot be read."""
-    try:
-        rows = sorted(row for part in CODE for row in _files(PACKAGE / part))
-    except OSError:
-        return ""
-    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
-
-
-def _files(path: Path) -> Iterator[str]:
-    """Yield the name, size and time of each Python file at or below `path`."""
-    if path.suffix == ".py":
-        status = path.stat()
-        yield f"{path} {status.st_size} {status.st_mtime_ns}"
-        return
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                yield from _files(Path(entry.path))
-            elif entry.name.endswith(".py"):
-                status = entry.stat()
-                yield f"{entry.path} {status.st_size} {status.st_mtime_ns}"
