@@ -132,7 +132,7 @@ def test_the_command_replays_diffs_and_merges(
     out = capsys.readouterr().out
     assert "1 kernel differs in 1 program, 0 are as before" in out
     assert f"no more  {row.steps[0]}" in out and "new file: 1 line refused: line 2" in out
-    assert main(["kernels", "merge", str(both), str(old), str(new)]) == 0
+    assert main(["kernels", "merge", str(both), str(old), str(new)]) == 1, "a line is no row"
     assert "2 kernels in" in capsys.readouterr().out
     assert len(KernelFile.read(both).kernels) == 2
     new.write_text("nothing\n")

@@ -11,12 +11,12 @@ import os
 import stat
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.base.files import replace_file
+from workbench.base.source import warn_user
 from workbench.base.typed import to_json, typed_json
 
 # --------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def private_folder(name: str) -> Path | None:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not is_private(path.stat()):
                 text = f"the cache folder {path} is not yours alone; not using it"
-                warnings.warn(text, RuntimeWarning, stacklevel=4)
+                warn_user(text)
                 return None
     except OSError:
         return None
@@ -96,7 +96,7 @@ def read_json(folder: str, name: str, kind: type[T]) -> T | None:
     try:
         return _read(path / name, kind)
     except (OSError, ValueError) as error:
-        warn(f"{path / name} cannot be read ({error}); going on without")
+        warn_user(f"{path / name} cannot be read ({error}); going on without")
         return None
 
 
@@ -112,7 +112,7 @@ def update_json(folder: str, name: str, kind: type[T], change: Callable[[T | Non
     except ValueError:
         pass  # a damaged file may be overwritten
     except OSError as error:
-        warn(f"{path / name} cannot be read ({error}); it stays as it is")
+        warn_user(f"{path / name} cannot be read ({error}); it stays as it is")
         return
     write_json(folder, name, change(current))
 
@@ -137,7 +137,7 @@ def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None
         replace_file(path / name, to_json(data).encode())
         _keep_newest(path, most_files)
     except OSError as error:
-        warn(f"{path / name} cannot be written ({error.strerror}); going on without")
+        warn_user(f"{path / name} cannot be written ({error.strerror}); going on without")
 
 
 def _keep_newest(folder: Path, most_files: int) -> None:
@@ -147,8 +147,3 @@ def _keep_newest(folder: Path, most_files: int) -> None:
             aged.append((path.stat().st_mtime, path))
     for _, old in sorted(aged)[: max(0, len(aged) - most_files)]:
         old.unlink(missing_ok=True)
-
-
-def warn(message: str) -> None:
-    """Warn the user of a fault of a cache."""
-    warnings.warn(message, RuntimeWarning, stacklevel=3)

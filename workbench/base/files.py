@@ -8,25 +8,40 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from workbench.base.errors import DeviceError, WorkbenchError, cut
+
+MOST_HEAD_BYTES = 2000
+"""Bytes that are read of a file to know its kind."""
 
 # --------------------------------------------------------------------------------------------------
 # Files that a user requests, written atomically.
 
 
-def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
+class FileKind(NamedTuple):
+    """A kind of files that this package writes: its name in a sentence, such as "page", and a
+    regular expression for how they begin, without regard to case."""
+
+    name: str
+    begin: str
+
+
+PAGE = FileKind("page", "<!doctype html|<html")
+
+
+def write_whole(path: str | os.PathLike[str], kind: FileKind, make: Callable[[], str]) -> Path:
     """Write the text that `make` returns as UTF-8, and return the path. If anything fails, the file
     that was at `path` stays as it was. A pipe or a terminal is written to directly.
 
-    Errors: WorkbenchError where nothing can be written at `path`.
+    Errors: as `writable_path`.
     """
-    target = writable_path(path)
+    target = writable_path(path, kind)
     text = make()
     try:
         _write(target, text.encode())
@@ -35,18 +50,23 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     return target
 
 
-def writable_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file that can be written.
+def writable_path(path: str | os.PathLike[str], kind: FileKind) -> Path:
+    """Return the absolute path of a file of a kind that can be written: there is no file, an empty
+    one, or one of that kind. What is named by mistake, such as a script, is not lost.
 
-    Errors: WorkbenchError where nothing can be written at `path`.
+    Errors: WorkbenchError where nothing can be written at `path`, and for a file of another kind.
     """
     try:
         target = Path(path)
     except TypeError:
         because = f"{type(path).__name__} is not a path"
-        raise WorkbenchError("cannot write a file", because, '"page.html"') from None
+        raise WorkbenchError("cannot write a file", because, f"the path of a {kind.name}") from None
+    if not os.fspath(path):
+        because = "its path has no letters"
+        raise WorkbenchError("cannot write a file", because, f"the path of a {kind.name}")
     _require_writable(target)
-    return target
+    _require_kind(target, kind)
+    return Path(os.path.abspath(target))
 
 
 @contextlib.contextmanager
@@ -111,6 +131,21 @@ def _require_writable(path: Path) -> None:
                 raise PermissionError(errno.EACCES, "it may not be written")
     except (OSError, ValueError) as error:
         raise _write_error(path, error) from error
+
+
+def _require_kind(path: Path, kind: FileKind) -> None:
+    """Raise for a file of another kind, which would be lost."""
+    if not path.is_file():  # a new one, a pipe or a terminal
+        return
+    try:
+        with path.open("rb") as file:
+            begin = file.read(MOST_HEAD_BYTES)
+    except OSError as error:
+        raise _write_error(path, error) from error
+    head = begin.decode("utf-8-sig", errors="replace").lstrip()
+    if head and not re.match(kind.begin, head, re.IGNORECASE | re.DOTALL):
+        because = f"the file that is there is no {kind.name}, and would be lost"
+        raise WorkbenchError(f"cannot write {cut(str(path), 300)}", because, "another path")
 
 
 def _write(path: Path, data: bytes) -> None:

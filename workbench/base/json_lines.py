@@ -26,7 +26,7 @@ def read_text(path: str | os.PathLike[str], most_bytes: int, hint: str) -> str:
     if len(data) > most_bytes:
         because = f"it has more than {most_bytes:,} bytes"
         raise FileError(f"cannot read {os.fspath(path)!r:.200}", because, hint)
-    return data.decode(errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
 
 
 def parse_lines(text: str, row: Callable[[str], T]) -> tuple[list[T], list[RefusedLine]]:

@@ -15,6 +15,7 @@ import linecache
 import os
 import site
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -202,6 +203,19 @@ def users_frame() -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return frame
+
+
+def warn_user(message: str) -> None:
+    """Warn, at the nearest line outside this package."""
+    frame = users_frame()
+    if frame is None:  # a thread of ours
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return
+    names = frame.f_globals
+    warnings.warn_explicit(
+        message, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno, names.get("__name__"),
+        names.setdefault("__warningregistry__", {}),
+    )  # fmt: skip
 
 
 def is_users_call() -> bool:

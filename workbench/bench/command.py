@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.files import FileKind, writable_path
 
 if TYPE_CHECKING:
     from workbench.bench.peers import Peer
     from workbench.bench.report import ReportRow
+
+FIGURES = FileKind("table of figures", r'\{\s*"schema":')
+PLOT = FileKind("plot", r"<svg|<\?xml")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,8 +44,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def bench(options: argparse.Namespace) -> int:
     """Measure and print; return 1 if an answer was wrong or one of ours is missing."""
-    for path in filter(None, (options.json, options.plot)):
-        _check_writable(path)
+    for path, kind in ((options.json, FIGURES), (options.plot, PLOT)):
+        if path is not None:
+            _require_writable(path, kind)
     if options.models:
         return models(options)
     return quick(options) if options.quick else full(options)
@@ -169,11 +175,8 @@ def _peers(names: Sequence[str] | None) -> list[Peer]:
     return [peer for name, peer in PEERS.items() if names is None or name in names]
 
 
-def _check_writable(path: Path) -> None:
+def _require_writable(path: Path, kind: FileKind) -> None:
     """Raise WorkbenchError for a file that cannot be written, before anything is measured."""
-    try:
+    with suppress(OSError):  # what cannot be made is said below
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8"):
-            pass
-    except OSError as error:
-        raise WorkbenchError(f"cannot write {path}", str(error)) from error
+    writable_path(path, kind)

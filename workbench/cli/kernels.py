@@ -7,33 +7,35 @@ import runpy
 from pathlib import Path
 
 from workbench.base.errors import WorkbenchError, plural
+from workbench.base.files import writable_path
 from workbench.cli.script import prepared_script
 from workbench.kernel_files.capture_kernels import capture_kernels
 from workbench.kernel_files.differences import kernel_differences
-from workbench.kernel_files.kernel_file import KernelFile
+from workbench.kernel_files.kernel_file import KERNEL_FILE, KernelFile
 from workbench.kernel_files.replay_kernels import replay_kernels
 
 
 def capture(options: argparse.Namespace) -> int:
     """Run a script, and write the kernels that it runs; return its exit code."""
     path = prepared_script(options, "run")
+    out = writable_path(options.file, KERNEL_FILE)  # before the script changes its folder
     code: object = 0
     try:
-        with capture_kernels(options.file, program=path.name):
+        with capture_kernels(out, program=path.name):
             runpy.run_path(str(path), run_name="__main__")
     except SystemExit as error:
         code = error.code
-    print(f"{plural(len(KernelFile.read(options.file).kernels), 'kernel')} in {options.file}")
+    print(f"{plural(len(KernelFile.read(out).kernels), 'kernel')} in {options.file}")
     return code if isinstance(code, int) else int(code is not None)
 
 
 def replay(options: argparse.Namespace) -> int:
-    """Compile and check the kernels of files again; return 1 if one is wrong or fails, or none is
-    right."""
+    """Compile and check the kernels of files again; return 1 if one is wrong or fails, none is
+    right, or a line is no row."""
     file = _read(options.files)
     replays = replay_kernels(file, options.device)
     print(replays)
-    return 0 if replays.is_good else 1
+    return 0 if replays.is_good and not file.refused else 1
 
 
 def diff(options: argparse.Namespace) -> int:
@@ -44,13 +46,13 @@ def diff(options: argparse.Namespace) -> int:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Write kernel files as one, and say what is in none of them a row; return 0."""
+    """Write kernel files as one, and say which lines are no rows; return 1 if there are any."""
     merged = _read(options.files)
     if merged.complaint:
         print(merged.complaint)
     merged.write(options.out)
     print(f"{plural(len(merged.kernels), 'kernel')} in {options.out}")
-    return 0
+    return int(bool(merged.refused))
 
 
 def models(options: argparse.Namespace) -> int:
@@ -62,8 +64,9 @@ def models(options: argparse.Namespace) -> int:
         names = ", ".join(model.name for model in ALL_MODELS)
         what = f"there is no model {', '.join(options.only)}"
         raise WorkbenchError(what, f"the models are {names}", ALL_MODELS[0].name)
+    out = writable_path(options.file, KERNEL_FILE)
     file = model_kernels(chosen, options.device)
-    file.write(options.file)
+    file.write(out)
     print(f"{plural(len(file.kernels), 'kernel')} of {plural(len(chosen), 'model')}")
     return 0
 

@@ -8,15 +8,17 @@ import os
 import runpy
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
 
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, plural
+from workbench.base.files import PAGE, writable_path
 from workbench.cli.script import prepared_script
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import load
-from workbench.viz.run.run import Run, profile
+from workbench.viz.run.run import RUN_FILE, TRACE, Run, profile
 
 RUN_PANES = ("kernels", "gaps", "memory", "phases", "modules", "kinds")
 """The tables of a run, which `show` prints."""
@@ -50,10 +52,11 @@ def profile_script(options: argparse.Namespace) -> int:
     """Run a script as `python script.py` does, print where its time went, and save the run where
     that was requested. Return the script's exit code; 1 if it fails: the run has what ran before.
 
-    Errors: MissingFileError for a script that is not there; WorkbenchError if a file cannot be
-    written.
+    Errors: MissingFileError for a script that is not there; WorkbenchError, before it runs, if a
+    file cannot be written.
     """
     before = None if options.before is None else loaded_run(options.before)
+    page, saved, trace = _outputs(options)
     path = prepared_script(options, "profile")
     code: Any = 0
     try:
@@ -67,13 +70,28 @@ def profile_script(options: argparse.Namespace) -> int:
     print(json.dumps(run.to_dict()) if options.json else run)
     if before is not None and not options.json:
         print(run - before)
-    if options.html is not None:
-        print(f"the page: {run.to_html(options.html, before=before)}", file=sys.stderr)
-    if options.save is not None:
-        print(f"the run: {run.save(options.save)}", file=sys.stderr)
-    if options.trace is not None:
-        print(f"the trace: {run.to_chrome_trace(options.trace)}", file=sys.stderr)
+    if page is not None:
+        print(f"the page: {run.to_html(page, before=before)}", file=sys.stderr)
+    if saved is not None:
+        print(f"the run: {run.save(saved)}", file=sys.stderr)
+    if trace is not None:
+        print(f"the trace: {run.to_chrome_trace(trace)}", file=sys.stderr)
     return code if isinstance(code, int) else int(code is not None)
+
+
+def _outputs(options: argparse.Namespace) -> list[Path | None]:
+    """Return the absolute paths of the page, the saved run and the trace, before the script runs
+    and changes its folder; None for what is not to be written.
+
+    Errors: WorkbenchError for a path that cannot be written, and for one that is named twice.
+    """
+    asked = ((options.html, PAGE), (options.save, RUN_FILE), (options.trace, TRACE))
+    paths = [None if path is None else writable_path(path, kind) for path, kind in asked]
+    for place, path in enumerate(paths):
+        if path is not None and path in paths[:place]:
+            because = "it is named for two outputs"
+            raise WorkbenchError(f"cannot write {path}", because, "two paths")
+    return paths
 
 
 def loaded_run(path: str) -> Run:
@@ -99,9 +117,18 @@ def _of_run(run: Run, pane: str) -> tuple[str, Any]:
     return str(table), [row._asdict() for row in table]
 
 
+def _place(ex: Exploration, kernel: int) -> int:
+    """Return the position of a kernel that counts from 1. Errors: WorkbenchError without one."""
+    count = len(ex.kernels)
+    if not 1 <= kernel <= count:
+        because = f"the exploration has {plural(count, 'kernel')}, which count from 1"
+        raise WorkbenchError(f"there is no kernel {kernel}", because, "--kernel 1" * bool(count))
+    return kernel - 1
+
+
 def _of_exploration(ex: Exploration, pane: str, kernel: int | None) -> tuple[str, Any]:
     """Return the text and the data of a pane; kernels count from 1, as on the page."""
-    place = None if kernel is None else ex.kernel_at(kernel - 1)[0]
+    place = None if kernel is None else _place(ex, kernel)
     if not pane and place is None:
         return str(ex), to_builtins(ex.page.record(ex), str_keys=True)
     shown = ex.pane(pane or "loops", place)

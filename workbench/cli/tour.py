@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import WorkbenchError
-from workbench.base.files import write_whole
+from workbench.base.files import PAGE, write_whole
 from workbench.base.installation import library
 from workbench.course import TOUR, course_folder
 
@@ -63,7 +63,7 @@ def tour(options: argparse.Namespace) -> int:
         options.html.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkbenchError(f"cannot write {options.html}", str(error)) from error
-    path = write_whole(options.html, lambda: static_page(execute(course_folder() / TOUR)))
+    path = write_whole(options.html, PAGE, lambda: static_page(execute(course_folder() / TOUR)))
     seconds = time.perf_counter() - started
     print(f"wrote {options.html} ({path.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s")
     return 0

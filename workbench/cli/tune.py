@@ -16,10 +16,11 @@ from typing import Any
 
 from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError, plural
+from workbench.base.files import writable_path
 from workbench.base.installation import library
 from workbench.counters import counting_kernels
 from workbench.search.model_search import ModelKernel, search_model
-from workbench.search.tuning_file import FILE_NAME, TuningFile
+from workbench.search.tuning_file import FILE_NAME, TUNING_FILE, TuningFile
 
 # --------------------------------------------------------------------------------------------------
 # The command.
@@ -49,7 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def tune(options: argparse.Namespace) -> int:
-    """Run `workbench tune`, print a line for each kernel, and return 0.
+    """Run `workbench tune`, print a line for each kernel, and return 0; of --merge 1 if a line of a
+    file is no row.
 
     Errors: WorkbenchError as `search_model`, for a file of another kind, and for a cluster that
     does not answer.
@@ -60,10 +62,10 @@ def tune(options: argparse.Namespace) -> int:
         because = f"there are {len(options.files)} files"
         raise WorkbenchError("cannot tune these", because, "one at a time; --merge takes several")
     (path,) = options.files
+    out = writable_path(options.out or path.absolute().parent / FILE_NAME, TUNING_FILE)
     is_onnx = path.suffix.lower() == ".onnx"
     kernels = onnx_kernels(path, options.shape) if is_onnx else script_kernels(path)
     print(f"{plural(len(kernels), 'kernel')} of {path.name}", flush=True)
-    out = options.out or path.absolute().parent / FILE_NAME
     with _cluster(options.cluster) as client:
         found = search_model(
             kernels, options.budget, options.width, out, client,
@@ -82,7 +84,7 @@ def _merge(paths: Sequence[Path], out: Path) -> int:
     merged = TuningFile({}).merged(*files)
     merged.write(out)
     print(f"{plural(len(merged.rows), 'row')} in {out}")
-    return 0
+    return int(any(file.refused for file in files))
 
 
 # --------------------------------------------------------------------------------------------------

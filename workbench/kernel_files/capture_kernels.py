@@ -27,7 +27,7 @@ from workbench.ir.nest.estimates import count
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, axes
 from workbench.ir.text.printer import to_text
-from workbench.kernel_files.kernel_file import CapturedKernel, KernelFile
+from workbench.kernel_files.kernel_file import KERNEL_FILE, CapturedKernel, KernelFile
 from workbench.pipeline import stages
 from workbench.search.realization import ChosenOpts, choose_opts
 from workbench.search.tuning_file import machine_of, opts_text
@@ -44,9 +44,10 @@ def capture_kernels(path: str | os.PathLike[str], program: str = "") -> Iterator
 
     `workbench kernels replay net.jsonl` compiles and checks them again, on any commit.
 
-    Errors: WorkbenchError where nothing can be written at `path`, before the block runs.
+    Errors: WorkbenchError where nothing can be written at `path`, or another file is there, before
+    the block runs.
     """
-    path = writable_path(path)
+    path = writable_path(path, KERNEL_FILE)
     chosen: dict[CountedKernel, tuple[ChosenOpts | None, str]] = {}
 
     def note(kernel: CountedKernel) -> None:

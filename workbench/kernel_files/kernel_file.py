@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from workbench.base.errors import plural
-from workbench.base.files import write_whole
+from workbench.base.files import FileKind, write_whole
 from workbench.base.json_lines import RefusedLine, parse_lines, read_text, refusals
 from workbench.base.terminal import Printed
 from workbench.base.typed import Count, to_json, typed_json
@@ -31,6 +31,7 @@ from workbench.search.tuning_file import Name, opts_of
 
 MOST_BYTES = 256 << 20
 """A file of more bytes is not read."""
+KERNEL_FILE = FileKind("kernel file", r'\{"row":')
 
 # --------------------------------------------------------------------------------------------------
 # Rows of a kernel file.
@@ -161,7 +162,7 @@ class KernelFile(Printed):
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the file whole or not at all; return its path. Errors: WorkbenchError where nothing
         can be written there."""
-        return write_whole(path, self.text)
+        return write_whole(path, KERNEL_FILE, self.text)
 
     @property
     def complaint(self) -> str:

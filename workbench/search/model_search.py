@@ -24,6 +24,7 @@ from workbench.backends.device import Device
 from workbench.backends.native.thread_pool import cores
 from workbench.base.context import Context
 from workbench.base.errors import DeviceError, FileError, WorkbenchError, plural
+from workbench.base.files import writable_path
 from workbench.base.terminal import Printed
 from workbench.base.trace import unobserved
 from workbench.base.typed import to_json, typed_json
@@ -40,6 +41,7 @@ from workbench.search.kernel_task import INTERRUPTED, KernelOutcome, KernelTask,
 from workbench.search.search import checked
 from workbench.search.tuning import default_path
 from workbench.search.tuning_file import (
+    TUNING_FILE,
     TuningFile,
     TuningRow,
     kernel_hash,
@@ -471,7 +473,7 @@ class _ModelSearching:
 def _writable(path: Path) -> TuningFile:
     """Return the tuning file at a path, where rows will be added; an empty one if there is none.
     Errors: FileError for a file with lines that are no rows, which would be lost."""
-    if not path.exists():
+    if not writable_path(path, TUNING_FILE).exists():
         return TuningFile({})
     file = TuningFile.read(path)
     if file.refused:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from workbench.base.cache import key_of
 from workbench.base.errors import ParseError, WorkbenchError, cut, require
-from workbench.base.files import write_whole
+from workbench.base.files import FileKind, write_whole
 from workbench.base.terminal import Printed
 from workbench.base.typed import Amount, Count, to_json, typed, typed_json
 from workbench.ir.opt.opt import Opt, OptOps
@@ -29,6 +29,7 @@ from workbench.search.moves import Candidate
 
 K = TypeVar("K", bound=RunnableKernel)
 VERSION: Literal[1] = 1
+SEARCH_FILE = FileKind("saved search", r'\{"v": \d+, "kernel":')
 NOT_OF_KERNEL = "this is not a saved search of the kernel"
 PRINTED = 40
 """The number of best candidates that are printed, with their ancestors. `tree()` has all."""
@@ -165,7 +166,7 @@ class SearchResult(Printed, Generic[K]):
 
         Errors: WorkbenchError if the file cannot be written; an existing file is then unchanged.
         """
-        write_whole(path, lambda: to_json(self.to_saved()))
+        write_whole(path, SEARCH_FILE, lambda: to_json(self.to_saved()))
 
     @staticmethod
     def load(path: str | PathLike[str], kernel: K) -> SearchResult[K]:

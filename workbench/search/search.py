@@ -21,8 +21,9 @@ from msgspec import Struct
 from workbench.backends.device import Device
 from workbench.backends.native.machine import cpu
 from workbench.backends.native.thread_pool import cores
-from workbench.base.cache import key_of, read_json, warn, write_json
+from workbench.base.cache import key_of, read_json, write_json
 from workbench.base.errors import DeviceError, DTypeError, WorkbenchError
+from workbench.base.source import warn_user
 from workbench.base.trace import unobserved
 from workbench.base.typed import Amount
 from workbench.ir.opt.opt import Opt, OptOps
@@ -293,7 +294,7 @@ def _cached(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
     try:
         return replace(SearchResult.from_saved(cached.result, kernel), is_kept=True)
     except WorkbenchError as error:
-        warn(f"a cached search cannot be used ({error}); searching anew")
+        warn_user(f"a cached search cannot be used ({error}); searching anew")
         return None
 
 

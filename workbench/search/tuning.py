@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.backends.device import Device
-from workbench.base.cache import warn
 from workbench.base.context import TUNING
 from workbench.base.errors import FileError
 from workbench.base.interrupts import free_lock
+from workbench.base.source import warn_user
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_if_legal, resolve
 from workbench.ir.opt.opt import Opt
@@ -107,7 +107,7 @@ def _file(path: str) -> TuningFile:
     with _lock:
         _files[path] = _Read(signature, file)
     if complaint:
-        warn(f"tuning file {path}: {complaint}")
+        warn_user(f"tuning file {path}: {complaint}")
     return file
 
 
@@ -125,7 +125,8 @@ def _applied(file: TuningFile, kernel: UOp, device: str) -> KernelWithOpts | Non
     for opt in opts:
         after = apply_if_legal(applied, resolve(applied, opt, target), target)
         if after is None:
-            warn(f"tuning file: {opt} is not legal on {row.kernel}; it runs with the default opts")
+            because = f"{opt} is not legal on {row.kernel}"
+            warn_user(f"tuning file: {because}; it runs with the default opts")
             return None
         applied = after
     return applied, opts

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -24,7 +25,7 @@ from workbench.backends.native.machine import cpu
 from workbench.backends.native.thread_pool import cores
 from workbench.base.cache import key_of
 from workbench.base.errors import DeviceError, ParseError, cut, plural
-from workbench.base.files import write_whole
+from workbench.base.files import FileKind, write_whole
 from workbench.base.installation import version
 from workbench.base.json_lines import MOST_REASONS, RefusedLine, parse_lines, read_text, refusals
 from workbench.base.terminal import Printed
@@ -38,6 +39,7 @@ FILE_NAME = "workbench-tuning.jsonl"
 """The name of the tuning file that a folder has."""
 MOST_BYTES = 16 << 20
 """A file of more bytes is not read."""
+TUNING_FILE = FileKind("tuning file", r'\{"kernel":')
 MOST_OPTS = 40
 """Most opts of a line."""
 
@@ -195,7 +197,7 @@ class TuningFile(Printed):
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the file whole or not at all; return its path. Errors: WorkbenchError where nothing
         can be written there."""
-        return write_whole(path, self.text)
+        return write_whole(path, TUNING_FILE, self.text)
 
     @property
     def complaint(self) -> str:
@@ -236,5 +238,6 @@ def _row(line: str) -> TuningRow:
     row = typed_json(line, TuningRow)
     if not all(map(str.isprintable, (row.kernel, row.device, row.machine, row.version))):
         raise ValueError("a name in it cannot be printed")
+    date.fromisoformat(row.when)
     opts_of(row.opts)
     return row

@@ -31,6 +31,7 @@ from workbench.backends.native.machine import (
 )
 from workbench.base.errors import DeviceError
 from workbench.base.interrupts import no_fork, raised_after
+from workbench.base.recording import span
 from workbench.base.tensor_cores import TensorCore
 
 # --------------------------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ class _Library:
 def _llvm() -> _LLVMLibrary:
     if _set_up.cache_info().currsize:  # waits for no thread that compiles
         return _set_up()
-    with no_fork:
+    with no_fork, span("compile", "LLVM is loaded"):
         return _set_up()
 
 

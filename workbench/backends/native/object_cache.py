@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import os
+import random
 import stat
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.base.cache import is_private, key_of, private_folder
 from workbench.base.files import replace_file
+from workbench.base.source import warn_user
 
 _MAGIC = b"workbench object 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _LIMIT_BYTES = 256 << 20
 _WRITES_BETWEEN_TRIMS = 256
-_writes = itertools.count(1)
+"""On average: most processes write fewer files, and a look at all of them takes long."""
+_draws = random.Random()  # the program's own numbers stay as they are
 
 
 def object_of(
@@ -53,7 +54,7 @@ def get(key: str) -> bytes | None:
         return None
     content = _unwrap(key, data)
     if content is None:
-        _warn(f"the cache file {folder / key} is damaged; compiling again")
+        warn_user(f"the cache file {folder / key} is damaged; compiling again")
         with contextlib.suppress(OSError):
             os.unlink(folder / key)
     return content
@@ -68,8 +69,8 @@ def store_object(key: str, content: bytes) -> None:
     try:
         replace_file(folder / key, _wrap(key, content))
     except OSError as error:
-        _warn(f"the cache {folder} cannot be written ({error.strerror}); going on without")
-    if next(_writes) % _WRITES_BETWEEN_TRIMS == 1:
+        warn_user(f"the cache {folder} cannot be written ({error.strerror}); going on without")
+    if _draws.randrange(_WRITES_BETWEEN_TRIMS) == 0:
         trim(_LIMIT_BYTES)
 
 
@@ -79,10 +80,10 @@ def trim(limit_bytes: int) -> None:
     if folder is None:
         return
     files = []
-    with contextlib.suppress(OSError):
-        for path in folder.iterdir():
-            status = path.stat()
-            files.append((status.st_mtime, status.st_size, path))
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            status = entry.stat()
+            files.append((status.st_mtime, status.st_size, entry.path))
     total = sum(size for _, size, _ in files)
     if total <= limit_bytes:
         return
@@ -90,7 +91,7 @@ def trim(limit_bytes: int) -> None:
         if total <= limit_bytes // 2:
             break
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
         total -= size
 
 
@@ -123,13 +124,9 @@ def _read(path: Path) -> bytes | None:
         return None
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(status.st_mode) or not is_private(status):
-            _warn(f"the cache file {path} is not yours alone; not using it")
+            warn_user(f"the cache file {path} is not yours alone; not using it")
             return None
         try:
             return file.read()
         except OSError:
             return b""  # treated as damaged
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, RuntimeWarning, stacklevel=4)

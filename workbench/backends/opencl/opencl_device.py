@@ -5,7 +5,6 @@ Sections: Memory of an OpenCL driver; The OPENCL runtime; The OPENCL device.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -23,6 +22,7 @@ from workbench.backends.program.text import Source
 from workbench.base.errors import DeviceError
 from workbench.base.installation import library
 from workbench.base.interrupts import no_fork, once
+from workbench.base.source import warn_user
 from workbench.base.target import Target
 
 # --------------------------------------------------------------------------------------------------
@@ -163,11 +163,9 @@ class OpenCLLaunch:
 
 @cache
 def _warn_of_compiler(driver: str) -> None:
-    warnings.warn(
+    warn_user(
         f"{driver} does not load what it has compiled in another process: its compiler runs in"
-        " this process, and ends it if it crashes",
-        RuntimeWarning,
-        stacklevel=2,
+        " this process, and ends it if it crashes"
     )
 
 

@@ -10,12 +10,12 @@ Sections: The guard of a captured function; Numbers that a captured function its
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import ref
 
+from workbench.base.source import warn_user
 from workbench.ir.node.construct import is_known
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
@@ -293,10 +293,8 @@ class NumberChanges:
     def warn(self) -> None:
         """Warn that the function runs at each call, and name the numbers."""
         names = ", ".join(dict.fromkeys(filter(None, map(words_of, self.paths))))
-        warnings.warn(
+        warn_user(
             f"TinyJit: {self.name} changes {names or 'a number that it reaches'}, and its kernels "
             "depend on that, so its Python code is run at each call: keep the number in a tensor, "
-            "or change it outside of the function",
-            RuntimeWarning,
-            stacklevel=4,
+            "or change it outside of the function"
         )

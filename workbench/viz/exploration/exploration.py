@@ -17,7 +17,7 @@ from msgspec import to_builtins
 from msgspec.structs import fields
 
 from workbench.base.errors import PlaceError, WorkbenchError, kind_of, require
-from workbench.base.files import Unpicklable, write_whole
+from workbench.base.files import PAGE, FileKind, Unpicklable, write_whole
 from workbench.base.terminal import Displayed
 from workbench.base.typed import typed
 from workbench.execution.buffers import Array
@@ -45,6 +45,8 @@ from workbench.viz.run.sweep import Sweep, swept
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.text import kernel_heading, work_text
+
+EXPLORATION_FILE = FileKind("saved exploration", r'\{"format": "workbench exploration"')
 
 # --------------------------------------------------------------------------------------------------
 # Selections in a notebook's workbench, checked before the page gets them.
@@ -430,7 +432,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
         Errors: WorkbenchError if the file cannot be written; an existing file is then unchanged.
         """
-        return write_whole(path, lambda: self.page.to_html(self))
+        return write_whole(path, PAGE, lambda: self.page.to_html(self))
 
     def save(self, path: str | Path) -> Path:
         """Write the exploration as one file, which `workbench.load` opens elsewhere: expression,
@@ -438,7 +440,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
         Errors: WorkbenchError if the file cannot be written; an existing file is then unchanged.
         """
-        return write_whole(path, lambda: self.page.to_file(self))
+        return write_whole(path, EXPLORATION_FILE, lambda: self.page.to_file(self))
 
     @overload
     def to_python(self) -> str: ...

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from workbench.backends.device import Device
 from workbench.backends.program.text import slots_of
 from workbench.base.errors import WorkbenchError, cut, plural
+from workbench.base.files import FileKind
 from workbench.base.installation import version
 from workbench.base.trace import unobserved
 from workbench.edited import edited_ir
@@ -42,6 +43,7 @@ from workbench.viz.session.live_record import Edited, LiveRecord
 # --------------------------------------------------------------------------------------------------
 # The script and its data.
 
+SCRIPT_FILE = FileKind("script of an exploration", r'""".*\nMade by workbench')
 HEAD = '''"""{about}.
 
     from {name} import {name}

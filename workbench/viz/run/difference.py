@@ -99,13 +99,20 @@ def difference(after: RunRecord, before: RunRecord) -> RunDifference:
     both = [each for each in pairs if each.before is not None and each.after is not None]
     changes = sorted((c for c in both if c.is_different), key=lambda c: -abs(c.saved_ns))
     return RunDifference(
-        f"after: run {after.title} on {after.machine}; before: {before.title} on {before.machine}",
+        f"after: {_words(after)}; before: {_words(before)}",
         tuple(changes),
         tuple(c for c in both if c.is_known and not c.is_different),
         tuple(c for c in both if not c.is_known),
         tuple(c for c in pairs if c.before is None),
         tuple(c for c in pairs if c.after is None),
     )
+
+
+def _words(run: RunRecord) -> str:
+    """Return what ran, and where, with the number of launches where many runs have that title."""
+    launches = sum(kernel.launches for kernel in run.kernels)
+    count = "1 launch" if launches == 1 else plural(launches, "launch")
+    return f"the run {run.title} ({count} in {seconds_text(run.length_ns / 1e9)}) on {run.machine}"
 
 
 def _pairs(before: Sequence[RunKernel], after: Sequence[RunKernel]) -> list[KernelChange]:

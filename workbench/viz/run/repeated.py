@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, takewhile
 from threading import enumerate as threads_alive
 from threading import get_ident
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
@@ -39,6 +41,7 @@ from workbench.pipeline import build
 from workbench.search.realization import tuned
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.title import value_title
+from workbench.viz.model.words import plural
 from workbench.viz.run.build import peak, run_record
 from workbench.viz.run.facts import facts_of_kernels
 from workbench.viz.run.help import Measured, help_rows
@@ -110,9 +113,12 @@ def repeated(
                 _round(grouped, recording)
         except (Exception, KeyboardInterrupt) as error:
             recording.error = error_words(error)
+            if starts and not _has_kernel_since(recording, starts[-1]):
+                del starts[-1]  # it was ended before anything of it was seen
         recording.end_ns = clock_ns()
     recording.thread_names = {each.ident or 0: each.name for each in threads_alive()}
-    title = f"of {ex.kernels[0].title if len(ex.kernels) == 1 else ex.kernel_counts}"
+    counts = ex.kernel_counts if is_own else f"{plural(len(ex.kernels), 'kernel')} on {on}"
+    title = f"of {ex.kernels[0].title if len(ex.kernels) == 1 else counts}"
 
     def record() -> RunRecord:
         facts = facts_of_kernels(kernels)
@@ -128,7 +134,14 @@ def repeated(
     return run
 
 
+def _has_kernel_since(recording: RunRecording, start_ns: int) -> bool:
+    rows = takewhile(lambda row: row[0] >= start_ns, reversed(recording.rows))
+    return any(row[3] == "kernel" for row in rows)
+
+
 def _rounds(repeat: object) -> int:
+    if isinstance(repeat, np.integer):
+        repeat = int(repeat)
     require(repeat, int, "run: repeat", "repeat=10")
     assert isinstance(repeat, int)
     if isinstance(repeat, bool) or not 1 <= repeat <= MOST_ROUNDS:

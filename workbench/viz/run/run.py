@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from workbench.backends.memory import memories
 from workbench.backends.native import machine
 from workbench.base.errors import WorkbenchError, kind_of, require
-from workbench.base.files import Unpicklable, write_whole
+from workbench.base.files import PAGE, FileKind, Unpicklable, write_whole
 from workbench.base.installation import library, version
 from workbench.base.interrupts import DynamicScope
 from workbench.base.recording import RunRecording, begin, end, error_words
@@ -32,6 +32,8 @@ RUN_FORMAT = "workbench run"
 """The field `format` of a run's file."""
 RUN_VERSION = 1
 """The version of files of runs that is read here."""
+RUN_FILE = FileKind("saved run", rf'\{{"format": "{RUN_FORMAT}"')
+TRACE = FileKind("trace", r'\{"displayTimeUnit":')
 
 
 class KernelLaunch(NamedTuple):
@@ -60,6 +62,10 @@ class Gap(NamedTuple):
     duration_s: float
     lane: str
     cause: str
+
+
+THROUGHOUT = "in use before, during and after"
+"""The name of the memory of a run that it neither took nor released."""
 
 
 class MemoryBlock(NamedTuple):
@@ -170,16 +176,20 @@ class Run(Unpicklable, Printed):
 
     @property
     def memory(self) -> RunTable:
-        """The blocks of memory that were in use, a MemoryBlock each."""
+        """The blocks of memory that were in use, a MemoryBlock each; of each memory first what was
+        in use all the time."""
         rows, names = self.record.memory, self.record.names
         columns = zip(rows.start_ns, rows.end_ns, rows.bytes, rows.memory, rows.label, strict=True)
-        return RunTable(
+        held = zip(rows.before_bytes, rows.memories, strict=True)
+        whole = [MemoryBlock(0.0, None, size, memory, THROUGHOUT) for size, memory in held if size]
+        blocks = [
             MemoryBlock(
                 start / 1e9, None if end < 0 else end / 1e9, size, rows.memories[memory],
                 names[label] if label >= 0 else "",
             )
             for start, end, size, memory, label in columns
-        )  # fmt: skip
+        ]  # fmt: skip
+        return RunTable([*whole, *blocks])
 
     @property
     def phases(self) -> RunTable:
@@ -205,14 +215,14 @@ class Run(Unpicklable, Printed):
 
         Errors: WorkbenchError if the file cannot be written.
         """
-        return write_whole(path, lambda: run_file_text(self.record))
+        return write_whole(path, RUN_FILE, lambda: run_file_text(self.record))
 
     def to_chrome_trace(self, path: str | os.PathLike[str]) -> Path:
         """Write the run as a trace that ui.perfetto.dev and chrome://tracing open; return its path.
 
         Errors: WorkbenchError if the file cannot be written.
         """
-        return write_whole(path, lambda: trace_text(self.record))
+        return write_whole(path, TRACE, lambda: trace_text(self.record))
 
     def to_html(self, path: str | os.PathLike[str], *, before: Run | None = None) -> Path:
         """Write the run as one page that opens offline, the pane Run of the workbench; return its
@@ -225,7 +235,7 @@ class Run(Unpicklable, Printed):
         """
         earlier = [] if before is None else [_run(before)]
         runs = run_rows([*earlier, self])
-        return write_whole(path, lambda: export_html(page_record(runs), RUN_VIEW))
+        return write_whole(path, PAGE, lambda: export_html(page_record(runs), RUN_VIEW))
 
     @property
     def is_over(self) -> bool:

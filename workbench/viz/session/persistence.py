@@ -23,9 +23,10 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from workbench.backends.device import Device
-from workbench.base.cache import key_of, read_json, update_json, warn
+from workbench.base.cache import key_of, read_json, update_json
 from workbench.base.errors import DeviceError, plural
 from workbench.base.interrupts import free_lock
+from workbench.base.source import warn_user
 from workbench.base.typed import to_json, typed
 from workbench.edited import IRLevel
 from workbench.measure.speeds import FLOATS
@@ -126,7 +127,7 @@ def load(key: str) -> dict[Key, SavedVariant]:
     reasons = [*(reason for _, reason in unread), *faults.values()]
     if reasons:
         what = f"{len(reasons)} of the variants in {name} cannot be read"
-        warn(f"{what} ({reasons[0]}); going on without")
+        warn_user(f"{what} ({reasons[0]}); going on without")
     return {each: _earlier(entry) for each, entry in saved.items() if each not in faults}
 
 
@@ -342,7 +343,7 @@ def load_plans(key: str) -> list[SavedPlan]:
     plans, unread = _plans_of(read_json(PLANS_FOLDER, name, SavedPlans))
     if unread:
         what = f"{len(unread)} of the plans by hand in {name} cannot be read"
-        warn(f"{what} ({unread[0][1]}); going on without")
+        warn_user(f"{what} ({unread[0][1]}); going on without")
     return plans
 
 

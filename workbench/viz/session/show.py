@@ -25,7 +25,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.tables import Variant, Variants, variants_of
 from workbench.viz.files.files import file_text
 from workbench.viz.files.load import opened, saved_files
-from workbench.viz.files.script import DATA_SUFFIX, script_of
+from workbench.viz.files.script import DATA_SUFFIX, SCRIPT_FILE, script_of
 from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
@@ -144,7 +144,7 @@ class LivePage:
             safe_save(script.data, path.with_suffix(DATA_SUFFIX))
             return script.text
 
-        return str(write_whole(path, written))
+        return str(write_whole(path, SCRIPT_FILE, written))
 
     def run(self, ex: Exploration, device: str, repeat: int) -> Run:
         """Return the run of repeated rounds of the kernels, which the page shows, too."""
