@@ -39,8 +39,10 @@ CONFIRM_S = 0.3
 """Seconds of comparing at a time."""
 CONFIRM_ROUNDS = 16
 """Undisturbed rounds that are enough to compare two kernels."""
+CONFIRM_SHARE = 0.3
+"""Share of the seconds of a task that is left for comparing."""
 CONFIRM_MOST_S = 6.0
-"""Seconds after which a busy machine is given up."""
+"""Seconds of a comparison after which a busy machine is given up, even if there are more."""
 LEAST_GAIN = 1.03
 """Opts that are not so many times as fast as the default ones are not worth a row."""
 INTERRUPTED = "interrupted"
@@ -48,8 +50,8 @@ INTERRUPTED = "interrupted"
 
 
 class KernelTask(Struct, frozen=True):
-    """A kernel without opts, as text, to search for `seconds` on a device. `starts` are lists of
-    opts to try first, as text, by where they are from."""
+    """A kernel without opts, as text, to search for `seconds` on a device, comparisons included.
+    `starts` are lists of opts to try first, as text, by where they are from."""
 
     kernel: str
     device: str
@@ -92,9 +94,11 @@ def done(task: KernelTask, worker: Worker | None = None) -> KernelOutcome:
 def _searched(
     plain: Kernel, task: KernelTask, machine: str, worker: Worker | None
 ) -> KernelOutcome:
+    ends_at = time.monotonic() + task.seconds
     default = plain.optimized()
     result = run(
-        default, task.width, task.seconds, shows_progress=False, worker=worker,
+        default, task.width, (1 - CONFIRM_SHARE) * task.seconds,
+        shows_progress=False, worker=worker,
         others={name: opts_of(text) for name, text in task.starts.items()},
     )  # fmt: skip
     tried, best = len(result.tried), result.kernel
@@ -104,7 +108,8 @@ def _searched(
     )
     if best.applied_opts == default.applied_opts:
         return _noted(outcome, "nothing faster than the default opts was found")
-    comparisons = (_compared(default, best) for _ in range(COMPARISONS))
+    most_s = max(CONFIRM_SHARE * task.seconds, ends_at - time.monotonic()) / COMPARISONS
+    comparisons = (_compared(default, best, most_s) for _ in range(COMPARISONS))
     base_s, gain = min(comparisons, key=lambda each: each[1].low)
     outcome = KernelOutcome(machine, tried, default_us=base_s * 1e6, ended=result.ended)
     if not gain.is_measurable or gain.median < LEAST_GAIN:
@@ -124,13 +129,14 @@ def _searched(
     return KernelOutcome(machine, tried, row, "", base_s * 1e6, result.ended)
 
 
-def _compared(default: Kernel, best: Kernel) -> tuple[float, Ratio]:
+def _compared(default: Kernel, best: Kernel, most_s: float) -> tuple[float, Ratio]:
     """Return the seconds of a run with the default opts, and how many times as fast the best is, by
-    rounds in which both were undisturbed; on a busy machine these take a while to come."""
+    rounds in which both were undisturbed; on a busy machine these take a while to come, at most
+    about `most_s`."""
     rounds: list[tuple[float, float]] = []
-    ends_at = time.monotonic() + CONFIRM_MOST_S
+    ends_at = time.monotonic() + min(most_s, CONFIRM_MOST_S)
     while True:
-        samples = default.compare_times({"found": best}, budget_s=CONFIRM_S).samples
+        samples = default.compare_times({"found": best}, budget_s=min(most_s, CONFIRM_S)).samples
         rounds += undisturbed_rounds(samples["this"], samples["found"])
         if len(rounds) >= CONFIRM_ROUNDS or time.monotonic() > ends_at:
             break

@@ -134,7 +134,7 @@ class ModelSearch(Printed):
 # The share of each kernel.
 
 LEAST_S = 1.0
-"""Least seconds of the search of a kernel."""
+"""Least seconds of the search of a kernel, but half of a smaller budget are enough."""
 MOST_S = 20.0
 """Seconds that the search of a kernel may always take: a lost process loses no more."""
 MOST_SHARE = 0.25
@@ -249,18 +249,19 @@ class _Pool:
     executor: Executor
     workers: int
     queue: list[_Entry]
+    least_s: float = LEAST_S
     active: dict[Future[str], tuple[_Entry, float]] = field(default_factory=dict)
 
     def next_seconds(self, left_s: float, most_s: float) -> float:
         """Return the seconds for the next kernel of the queue: its share of what is left, at least
-        LEAST_S and at most `most_s`; 0 if there is nothing to save, or not enough time."""
+        `least_s` and at most `most_s`; 0 if there is nothing to save, or not enough time."""
         saving_s = self.queue[0].saving_s
-        if not saving_s or left_s < LEAST_S:
+        if not saving_s or left_s < self.least_s:
             return 0.0
         busy_s = sum(entry.seconds for entry, _ in self.active.values())
         free_s = max(0.0, left_s * self.workers - busy_s)
         share = saving_s / sum(entry.saving_s for entry in self.queue)
-        return min(left_s, max(LEAST_S, min(most_s, free_s * share)))
+        return min(left_s, max(self.least_s, min(most_s, free_s * share)))
 
     def submit(self, entry: _Entry, task: str, seconds: float) -> None:
         entry.seconds = seconds
@@ -339,6 +340,8 @@ def search_model(
             entries = _entries(searchable, budget_s)
             devices = [each.device for each in searchable]
             with _pools(executor, entries, devices) as pools:
+                for pool in pools:
+                    pool.least_s = min(LEAST_S, budget_s / 2)
                 state.run(pools, time.monotonic() + budget_s)
             ended = OVER if state.is_over else ended
         except KeyboardInterrupt:
