@@ -156,11 +156,11 @@ def memory_text(chart: MemoryChart, titles: Sequence[str]) -> str:
     """Return a line for each step: the kernel, the bytes, a bar, the number of values, the title of
     the kernel. A chart without steps has words instead."""
     if chart.peak is None:
-        return chart.words
+        return chart.sentence
     most = max(1, chart.steps[chart.peak].bytes)
     first = max(0, min(chart.peak - MOST_STEPS // 2, len(chart.steps) - MOST_STEPS))
     printed = [*enumerate(chart.steps)][first : first + MOST_STEPS]
-    lines = [f"memory: {chart.words}"]
+    lines = [f"memory: {chart.sentence}"]
     lines += [_line(chart, n, step, most, titles) for n, step in printed]
     more = len(chart.steps) - len(printed)
     return "\n".join([*lines, *([f"and {plural(more, 'more step')}"] if more else [])])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+import workbench
 from tests.support import by_rows, count
 from tests.viz.exploration.test_replanning import program
 from workbench import Tensor, WorkbenchError, explore
@@ -88,9 +90,7 @@ def test_values_are_computed_again_and_the_cost_is_said() -> None:
     ex = training()
     small = ex.replan(memory=int(0.9 * ex.memory_plan.peak_bytes))
     chart: Any = small.page.record(small).panels["memory"].data
-    assert chart["words"].endswith(str(small.budget)) and str(small.budget) in str(
-        small.pane("memory")
-    )
+    assert chart["budget"] == str(small.budget) and chart["budget"] in str(small.pane("memory"))
     assert small.budget is not None and small.budget.recomputed
     assert small.budget.kernels == (len(ex.kernels), len(small.kernels))
     words = str(small.budget)
@@ -101,6 +101,13 @@ def test_values_are_computed_again_and_the_cost_is_said() -> None:
     assert ex.replan(memory="1 GiB").choices == ex.choices
     again = small.replan(before=dict.fromkeys(small.choices.before))
     assert again.choices.stored == small.choices.stored
+
+
+def test_a_saved_plan_keeps_its_budget(tmp_path: Path) -> None:
+    ex = training()
+    small = ex.replan(memory=int(0.9 * ex.memory_plan.peak_bytes))
+    assert workbench.load(small.save(tmp_path / "small.json")).budget == small.budget
+    assert workbench.load(ex.save(tmp_path / "ex.json")).budget is None
 
 
 def test_a_budget_that_cannot_be_kept_to_says_the_least() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from os.path import basename
 from typing import NamedTuple
@@ -35,6 +36,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.about import expression_text, machine_row
 from workbench.viz.schema.saved import (
     FileVariant,
+    SavedBudget,
     SavedChoices,
     SavedEdit,
     SavedExploration,
@@ -142,6 +144,7 @@ def file_text(ex: Exploration) -> str:
         gradients=[saved_gradients(record, places) for record in passes],
         by_hand=saved_choices(ex.choices),
         line=None if ex.viewer.line is None else table.places([ex.viewer.line])[0],
+        budget=None if ex.budget is None else SavedBudget(**asdict(ex.budget)),
     )
     if session is not None:
         with session.lock:

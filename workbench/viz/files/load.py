@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from workbench.backends.device import Device
 from workbench.base.context import LIVE
@@ -33,6 +33,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration, Page
+from workbench.viz.exploration.memory_budget import MemoryBudget
 from workbench.viz.files.files import gradient_record, loaded_choices, plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
 from workbench.viz.model.phases import PHASES
@@ -120,14 +121,17 @@ def opened(path: str | os.PathLike[str], page: Page) -> Exploration:
     except WorkbenchError as error:
         because = f"{error.what}: {error.because}"
         raise _refused(path, because, error.hint or REGISTER) from error
-    words = origin.words
+    words, budget = origin.words, None
     if plan_hash(ex.kernels) != saved.plan:
         words += " Here it is scheduled otherwise than where it was saved."
+    elif saved.budget is not None:
+        budget = MemoryBudget(**asdict(saved.budget))
     if saved.device and not _is_here(saved.device) and ex.device != saved.device:
         words += (
             f" Its kernels were for {saved.device}, which is not here: they are for {ex.device}."
         )
-    ex = dataclasses.replace(ex, origin=dataclasses.replace(origin, words=words))
+    origin = dataclasses.replace(origin, words=words)
+    ex = dataclasses.replace(ex, origin=origin, budget=budget)
     session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
     with session.lock:
         _restore(session, saved)

@@ -706,13 +706,14 @@ export interface MemoryStep {
 /**
  * The memory of a schedule, step by step, if only its results are read later. `peak` is the
  * place of the first step with most live bytes (None: there are no steps); `words` describe
- * it.
+ * it. `budget` says what a budget of memory did to the plan ("": it has none).
  */
 export interface MemoryChart {
   values: Array<MemoryValue>;
   steps: Array<MemoryStep>;
   peak: number | null;
   words: string;
+  budget?: string;
 }
 
 /**

@@ -194,12 +194,19 @@ class MemoryStep(Struct, forbid_unknown_fields=True):
 
 class MemoryChart(Struct, forbid_unknown_fields=True):
     """The memory of a schedule, step by step, if only its results are read later. `peak` is the
-    place of the first step with most live bytes (None: there are no steps); `words` describe it."""
+    place of the first step with most live bytes (None: there are no steps); `words` describe it.
+    `budget` says what a budget of memory did to the plan ("": it has none)."""
 
     values: list[MemoryValue]
     steps: list[MemoryStep]
     peak: int | None
     words: str
+    budget: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The words, and those of the budget."""
+        return "; ".join(filter(None, (self.words, self.budget)))
 
 
 class PhaseRow(Struct, frozen=True, forbid_unknown_fields=True):

@@ -167,6 +167,17 @@ class SavedPlans(Struct, forbid_unknown_fields=True):
     plans: list[Any]
 
 
+class SavedBudget(Struct, frozen=True, forbid_unknown_fields=True):
+    """A budget of memory, as `MemoryBudget` has it."""
+
+    limit_bytes: Count
+    peak_bytes: tuple[Count, Count]
+    kernels: tuple[Count, Count]
+    predicted_s: tuple[Amount | None, Amount | None]
+    recomputed: Count
+    moved: Count
+
+
 class SavedExploration(Struct, forbid_unknown_fields=True):
     """The file of an exploration, without the tensors' data; a later format has another `v`.
 
@@ -178,7 +189,8 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     of modules, each with its method, and `node_phases` the phase of training ("": none; no entries
     where nothing is trained). `plan` is a hash of the kernels, `device` the device that the
     variants were on, `cpu` and `cores` the machine of their times, `line` the place of the line
-    that explored a model (null: there is none). Units: `when` is in seconds of the epoch.
+    that explored a model (null: there is none). `budget` is that of memory which the plan keeps to
+    (null: there is none). Units: `when` is in seconds of the epoch.
     """
 
     format: Literal["workbench exploration"]
@@ -204,3 +216,4 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     gradients: list[SavedGradients] = []
     by_hand: SavedChoices | None = None
     line: Count | None = None
+    budget: SavedBudget | None = None

@@ -234,7 +234,7 @@ def memory_part(chart: MemoryChart, titles: Sequence[str]) -> str:
     """Return the memory of a schedule; "" where it has fewer than two kernels."""
     if sum(step.kernel is not None for step in chart.steps) < 2:
         return ""
-    summary = f"Memory: {escape(chart.words)}"
+    summary = f"Memory: {escape(chart.sentence)}"
     return fold(summary, source(memory_text(chart, titles)))
 
 

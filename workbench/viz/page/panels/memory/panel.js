@@ -41,7 +41,7 @@ function memoryPane(app, section) {
     const chart = section();
     const kernels = chart.steps.filter(({ kernel }) => kernel !== null).length;
     if (kernels < LEAST_KERNELS && app.view.only !== "memory") {
-      return refill(el, h("p", { class: "wb-quiet" }, fewWords(chart)));
+      return refill(el, budgetOf(chart), h("p", { class: "wb-quiet" }, fewWords(chart)));
     }
     const most = Math.max(1, ...chart.steps.map(({ bytes }) => bytes));
     const differing = differingValues(app, chart);
@@ -61,6 +61,7 @@ function memoryPane(app, section) {
     el.classList.toggle("wb-held-large", isLarge);
     refill(
       el,
+      budgetOf(chart),
       h(
         "div",
         { class: "wb-held-head" },
@@ -72,6 +73,12 @@ function memoryPane(app, section) {
     );
   };
   return { el, update };
+}
+
+/** What a budget of memory did to the plan.
+ * @param {MemoryChart} chart */
+function budgetOf({ budget }) {
+  return budget && h("p", { class: "wb-held-budget" }, budget);
 }
 
 /** What stands in place of bars where there are too few of them.

@@ -49,8 +49,7 @@ def memory_chart(
         kernel += is_kernel
     sizes = [step.bytes for step in steps]
     peak = sizes.index(max(sizes)) if sizes else None
-    words = [_words(plan, steps, peak), *([ex.budget_words] if ex.budget_words else [])]
-    return MemoryChart(values, steps, peak, "; ".join(words))
+    return MemoryChart(values, steps, peak, _words(plan, steps, peak), ex.budget_words)
 
 
 def _nbytes(buffer: UOp) -> int:
