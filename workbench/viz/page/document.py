@@ -157,7 +157,7 @@ _PAGE = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ margin: 8px; background: Canvas; }}
-.wb {{ --wb-height: calc(100vh - 18px); }}
+.wb {{ --wb-height: calc(100vh - 18px); --wb-alone: var(--wb-height); }}
 </style><style id="style">{css}</style></head>
 <body><main id="workbench"></main>
 <script type="text/plain" id="record">{record}</script>
@@ -324,7 +324,7 @@ _SAVED_PAGE = """<!doctype html>
 :root[theme="light"] { color-scheme: light; }
 :root[theme="dark"] { color-scheme: dark; }
 body { margin: 8px; background: Canvas; color: CanvasText; font: 13px system-ui, sans-serif; }
-.wb { --wb-height: calc(100vh - 18px); }
+.wb { --wb-height: calc(100vh - 18px); --wb-alone: var(--wb-height); }
 </style></head>
 <body><main id="workbench"></main>
 <script type="text/plain" id="record"><@record></script>

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from workbench.base.errors import plural
 from workbench.base.recording import LaunchedKernel, RunRecording, Span, SpanKind
+from workbench.measure.kernel_time import seconds_text
 from workbench.viz.run.intervals import Interval, cut, depths, gaps, innermost
 from workbench.viz.schema.run import (
     GapCause,
@@ -31,6 +32,9 @@ from workbench.viz.schema.run import (
 
 KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
 CAUSES: tuple[GapCause, ...] = get_args(GapCause)
+RECORDING: GapCause = "recording"
+LEAST_RECORDING = 0.01
+"""Share of a run from which on it is said what the recording itself took."""
 _CAUSE_OF: Mapping[str, GapCause] = {
     "realize": "launch", "replay": "launch", "schedule": "schedule", "compile": "compile",
     "search": "search", "capture": "capture", "copy": "copy", "memory": "memory",
@@ -223,6 +227,13 @@ class _Builder:
     def notices(self) -> list[str]:
         """Return in words what is missing or strange."""
         words = []
+        causes = zip(self.gaps.length_ns, self.gaps.cause, strict=True)
+        recorded = sum(length for length, cause in causes if CAUSES[cause] == RECORDING)
+        if recorded > LEAST_RECORDING * self.length_ns:
+            words.append(
+                f"the recording itself took {seconds_text(recorded / 1e9)} of"
+                f" {seconds_text(self.length_ns / 1e9)}, which no share below counts"
+            )
         if self.recording.dropped:
             count = self.recording.dropped
             words.append(f"cut: {plural(count, 'further row')} came, and only a count is stored")
@@ -270,16 +281,17 @@ def _subject_words(row: Span) -> str:
 
 
 def _phases(builder: _Builder, kernels: Iterable[RunKernel]) -> list[RunShare]:
-    """Return the time of the launching threads: in kernels, by phase, and between them, by
-    cause."""
+    """Return the time of the launching threads: in kernels, by phase, and between them, by cause,
+    without what the recording itself took."""
     sums, counts = Counter[str](), Counter[str]()
     for kernel in kernels:
         name = f"kernels: {kernel.phase}" if kernel.phase else "kernels"
         sums[name] += kernel.total_ns
         counts[name] += kernel.launches
     for length, cause in zip(builder.gaps.length_ns, builder.gaps.cause, strict=True):
-        sums[CAUSES[cause]] += length
-        counts[CAUSES[cause]] += 1
+        if CAUSES[cause] != RECORDING:
+            sums[CAUSES[cause]] += length
+            counts[CAUSES[cause]] += 1
     return _rows(sums, counts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from hashlib import blake2b
 
@@ -129,4 +130,4 @@ def _plain_facts(plain: UOp, tuned: UOp, device: str) -> RunKernel:
 
 def _kind(title: str) -> str:
     """Return the first word of a title: "matmul", "sum", "elementwise"."""
-    return title.split("+")[0].split(" ")[0]
+    return re.split("[+, ]", title, maxsplit=1)[0]

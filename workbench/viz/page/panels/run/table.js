@@ -2,7 +2,7 @@
 // icicle; what would help; and what differs from the run before.
 
 import { button } from "../../app/pieces.js";
-import { h, recordText } from "../../base/elements.js";
+import { h, recordText, svg } from "../../base/elements.js";
 import { bytesText, countText, plural, three } from "../../base/text.js";
 import { comparedRuns, groupsOf, icicleOf, isOff, letterOf, roundOf } from "./shares.js";
 import { timeText } from "./words.js";
@@ -84,16 +84,16 @@ export function sharesTable(app, run, { by, most, colours, open }) {
 const KERNEL_COLUMNS = [
   "share",
   "kernel",
-  "kind",
   "module",
   "launches",
   "median",
   "spread",
-  "bytes",
-  "operations",
-  "bound",
   "predicted",
   "ratio",
+  "bound",
+  "bytes",
+  "operations",
+  "kind",
 ];
 const GROUP_COLUMNS = ["share", "kernels", "launches", "time", "bytes", "operations", "ratio"];
 
@@ -118,6 +118,26 @@ const ratioCell = (ratio) =>
     { class: `wb-figure${isOff(ratio) ? " wb-run-off" : ""}` },
     ratio === null ? "" : `${isOff(ratio) ? "≠ " : ""}${three(ratio)}x`,
   );
+
+const RIDGE = 12; // where bandwidth is no longer the bound, in a picture of 30 by 12
+const ROOF = 2;
+
+/** The place of a kernel under the roofline: on the slope if bandwidth is its bound, under the flat part if
+ * arithmetic is; the further down, the longer it takes than predicted.
+ * @param {Kernel} kernel */
+function roofDot({ bound, ratio }) {
+  const isFlat = bound === "arithmetic";
+  if (ratio === null || !(isFlat || bound.endsWith("bandwidth"))) return null;
+  const x = isFlat ? 21 : 7;
+  const roof = isFlat ? ROOF : 6;
+  const y = Math.min(11, Math.max(roof - 1, roof + 3 * Math.log2(ratio)));
+  return svg(
+    "svg",
+    { class: "wb-run-roof", viewBox: "0 0 30 12", "aria-hidden": "true" },
+    svg("path", { d: `M1 11 ${RIDGE} ${ROOF} H29` }),
+    svg("circle", { cx: x, cy: y, r: 2 }),
+  );
+}
 
 /** What is known of a kernel in a text.
  * @param {Kernel} kernel */
@@ -156,16 +176,16 @@ function kernelRow(app, run, { kernels: [place], share }, colour, open) {
     { title: aboutKernel(kernel) },
     shareCell(share),
     h("td", { class: "wb-run-name" }, mark, name),
-    h("td", {}, kernel.kind),
     h("td", {}, recordText(kernel.module, "wb-clip", 40)),
     figure(kernel.launches.toLocaleString("en")),
     figure(kernel.launches ? timeText(kernel.median_ns) : "failed"),
     figure(spread),
-    figure(bytesText(kernel.bytes)),
-    figure(countText(kernel.flops)),
-    h("td", {}, kernel.bound),
     figure(kernel.predicted_ns === null ? "" : timeText(kernel.predicted_ns)),
     ratioCell(kernel.ratio),
+    h("td", {}, roofDot(kernel), kernel.bound),
+    figure(bytesText(kernel.bytes)),
+    figure(countText(kernel.flops)),
+    h("td", {}, kernel.kind),
   );
 }
 
@@ -256,7 +276,9 @@ const MOST_PAIRS = 20;
 export function comparison(before, run) {
   const { pairs, same, unknown } = comparedRuns(before, run);
   const unlike = same ? `${plural(same, "kernel")} the same within the noise` : "";
-  const head = `${timeText(roundOf(before))} → ${timeText(roundOf(run))} a round`;
+  const head = `${timeText(roundOf(before))} → ${timeText(roundOf(run))} ${
+    run.rounds.length && before.rounds.length ? "a round" : "in all"
+  }`;
   const unclear = unknown ? `${plural(unknown, "kernel")} with too few launches to tell` : "";
   const words = [head, unlike, unclear, pairs.length ? "" : "nothing differs"].filter(Boolean).join(
     " · ",
