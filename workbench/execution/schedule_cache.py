@@ -25,7 +25,6 @@ from workbench.base.dtypes import DType
 from workbench.base.interrupts import free_lock
 from workbench.base.trace import observer
 from workbench.execution.buffers import is_unset
-from workbench.execution.capture import is_capturing
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.rows import nodes_of, numbered, rows_of
@@ -53,7 +52,6 @@ def scheduled(roots: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, .
     if (
         len(nodes) > MOST_NODES
         or observer() is not None
-        or is_capturing()
         or any(map(is_unset, buffers))
         or any(node.op is Ops.CUSTOM for node in nodes)
     ):

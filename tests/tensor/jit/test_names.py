@@ -324,3 +324,26 @@ def test_a_view_of_a_constant_or_of_a_value_that_waits() -> None:
             result = call(vector(n, 1))
         assert result.tolist() == [4 + want[0], 1 + want[1]]
         assert model.b.tolist() == [*want] and model.a.tolist() == [*want[::-1]]
+
+
+@pytest.mark.parametrize("returns", ["view", "itself"])
+def test_a_constant_in_the_place_of_an_equal_one_is_another_tensor(returns: str) -> None:
+    """Equal constants are one node: what sees a tensor's writes must not take another's."""
+    seen: list[list[list[int]]] = []
+    for jit in (TinyJit, lambda function: function):
+        model = SimpleNamespace(k=Tensor.zeros(2, dtype="int32"), views=[])
+
+        def step(x: Tensor, model: Any = model) -> tuple[Tensor, Tensor]:
+            return x + 1, model.k.flip(0) if returns == "view" else model.k
+
+        call: Any = jit(step)
+        own = []
+        for turn in range(6):
+            if turn in (2, 4):
+                model.k = Tensor.zeros(2, dtype="int32")
+            _, result = call(held(np.array([turn], np.int32)))
+            if turn > 1:  # until then it is a constant
+                result[1] = turn + 1
+            own.append([*model.k.tolist(), *result.tolist()])
+        seen.append(own)
+    assert seen[0] == seen[1]

@@ -13,7 +13,9 @@ from workbench.execution.buffers import another, read
 from workbench.execution.capture import capturing, noting_others, noting_roots
 from workbench.execution.memory_plan import value_in_memory, without_detach
 from workbench.execution.replay import Replay
+from workbench.ir.node.construct import is_known
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import base
 from workbench.search.realization import tuned
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
@@ -261,7 +263,10 @@ class _CaptureRun:
         computed = set(UOp.sink(*self._computed).toposort())
         nodes = {s.node for s in self.meanings.values() if s.node in computed}
         memory = {*state.read, *state.memory_written(False), *outline.memory_named}
-        tensors = outline.existing_named | self._twice_named
+        # Equal constants are one node: a view tells one tensor from another.
+        viewed = {*outline.memory_named}
+        constants = {id(t) for t in self.existing if t._memory in viewed and is_known(base(t.uop))}
+        tensors = outline.existing_named | self._twice_named | constants
         uses = Uses(memory, nodes, tensors)
         return Guard(
             self.meanings, self._values, self._paths, self._leaves, self.bindings.all_paths, uses

@@ -70,7 +70,8 @@ class TensorMeaning:
 @dataclass(frozen=True, slots=True)
 class Uses:
     """What a captured function uses: `memory` that it reads or writes, other values (`nodes`), and
-    `tensors`, by their identity, that it returns as they are."""
+    `tensors`, by their identity: those that it returns as they are, and constants of which it
+    returns views."""
 
     memory: Collection[VersionedMemory]
     nodes: Collection[UOp]
@@ -164,11 +165,11 @@ class Guard:
 
     def _means_the_same(self, path: Path, tensor: Tensor, before: TensorMeaning) -> bool:
         """Whether a tensor means what it did `before`; an unused one may be any of its kind."""
-        if before.node is not None and tensor.uop is before.node:
-            return True
         is_same = tensor is before.tensor()
         if path in self._named and not is_same:
             return False
+        if before.node is not None and tensor.uop is before.node:
+            return True
         if not self._is_used(before):
             return is_same or kind_of(tensor) == before.kind
         if before.memory is None:
