@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import workbench
 from workbench import Tensor
-from workbench.base.errors import FileError, MissingFileError, WorkbenchError
+from workbench.base.context import DEBUG
+from workbench.base.errors import FileError, MissingFileError, WorkbenchError, integer_of
 from workbench.nn.state import safe_load
 
 
@@ -43,3 +45,24 @@ def test_errors_travel_between_processes() -> None:
         copy = pickle.loads(pickle.dumps(error))
         assert str(copy) == str(error) and type(copy) is kind
         assert type(kind.__new__(kind, *error.args)) is kind  # as tblib makes one
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3), np.array(3)])
+def test_integers_of_numpy_are_integers(value: object) -> None:
+    found = integer_of(value)
+    assert found == 3 and type(found) is int
+
+
+@pytest.mark.parametrize("value", [True, np.True_, 3.0, np.float32(3), "3", None, np.ones(2)])
+def test_flags_and_other_values_are_no_integers(value: object) -> None:
+    assert integer_of(value) is None
+
+
+def test_counts_and_sizes_take_numbers_of_numpy() -> None:
+    ex = workbench.explore(Tensor(np.ones((4, 8), np.float32)).sum(1))
+    two: Any = np.int64(2)
+    assert [row.launches for row in ex.run("PYTHON", repeat=two).record.kernels] == [2]
+    assert ex.kernel_at(np.int64(0))[0] == 0
+    assert ex.replan(memory=np.int64(1 << 20)).budget.limit_bytes == 1 << 20
+    with workbench.Context(DEBUG=two):
+        assert DEBUG.value == 2

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from textwrap import indent
 from typing import Any
 
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, integer_of
 from workbench.base.interrupts import DynamicScope
 from workbench.base.situation import Situational
 
@@ -47,8 +47,9 @@ class Setting:
         Errors: WorkbenchError for a value that the setting cannot have.
         """
         kind = type(self.default)
-        if kind is int and isinstance(value, bool):
-            value = int(value)
+        if kind is int:
+            whole = int(value) if isinstance(value, bool) else integer_of(value)
+            value = value if whole is None else whole
         if not isinstance(value, kind):
             because = f"it is of type {kind.__name__}, not {type(value).__name__}"
             raise WorkbenchError(f"cannot set {self.name}", because, f"{self.default!r}")

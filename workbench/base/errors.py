@@ -8,6 +8,7 @@ that every layer writes alike; Checks of the arguments of functions.
 from __future__ import annotations
 
 import errno
+import operator
 import os
 from collections.abc import Sequence
 from typing import Any, Self
@@ -288,3 +289,14 @@ def require(value: object, kinds: type | tuple[type, ...], name: str, hint: str)
         f"it must be {expected}, and this is {type(value).__name__}",
         hint,
     )
+
+
+def integer_of(value: Any) -> int | None:
+    """Return an integer as an int, also one of NumPy; None for another value, and for a bool, which
+    is meant as a flag."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None

@@ -11,12 +11,20 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Real
 from typing import Any, get_args
 
 from workbench.backends.compilers.compilers import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.program import AsmLine
-from workbench.base.errors import DeviceError, DTypeError, LevelError, ShapeError, WorkbenchError
+from workbench.base.errors import (
+    DeviceError,
+    DTypeError,
+    LevelError,
+    ShapeError,
+    WorkbenchError,
+    integer_of,
+)
 from workbench.base.files import Unpicklable
 from workbench.base.terminal import Displayed
 from workbench.base.trace import PassRecord, unobserved
@@ -147,17 +155,19 @@ def _registers(kernel: UOp, device: str, rules: RulesInForce) -> int | None:
 
 def seed(value: object) -> int:
     """Return a seed of random data. Errors: DTypeError unless it is an integer, 0 or more."""
-    if isinstance(value, int) and value >= 0:
-        return value
+    integer = integer_of(value)
+    if integer is not None and integer >= 0:
+        return integer
     raise DTypeError(
         f"cannot use seed={value!r:.40}", "a seed must be an integer, 0 or more", "seed=0"
     )
 
 
-def budget(value: object) -> float:
+def budget(value: Any) -> float:
     """Return a time in seconds. Errors: DTypeError unless it is a number, 0 or more."""
-    if isinstance(value, int | float) and 0 <= value <= sys.float_info.max:
-        return value
+    is_number = isinstance(value, Real)
+    if is_number and 0 <= value <= sys.float_info.max:
+        return float(value)
     raise DTypeError(
         f"cannot use budget_s={value!r:.40}", "it must be seconds, 0 or more", "budget_s=0.5"
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -16,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from workbench.base.cache import key_of
-from workbench.base.errors import ParseError, WorkbenchError, cut, require
+from workbench.base.errors import ParseError, WorkbenchError, cut, integer_of, require
 from workbench.base.files import FileKind, write_whole
 from workbench.base.terminal import Printed
 from workbench.base.typed import Amount, Count, to_json, typed, typed_json
@@ -65,11 +64,8 @@ class SearchResult(Printed, Generic[K]):
         Errors: WorkbenchError for a number that no candidate has; KernelOptError if its opts are no
         longer legal.
         """
-        try:
-            place = -1 if isinstance(number, bool) else index(number)
-        except TypeError:
-            place = -1
-        if not 0 <= place < len(self.tried):
+        place = integer_of(number)
+        if place is None or not 0 <= place < len(self.tried):
             because = f"{len(self.tried)} were tried, numbered from 0"
             hint = f"0 to {len(self.tried) - 1}; the best is {self.best}"
             raise WorkbenchError(f"there is no candidate {number!r:.40}", because, hint)

@@ -15,14 +15,13 @@ from types import MappingProxyType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
-import numpy as np
 from msgspec import Struct
 
 from workbench.backends.device import Device
 from workbench.backends.native.machine import cpu
 from workbench.backends.native.thread_pool import cores
 from workbench.base.cache import key_of, read_json, write_json
-from workbench.base.errors import DeviceError, DTypeError, WorkbenchError
+from workbench.base.errors import DeviceError, DTypeError, WorkbenchError, integer_of
 from workbench.base.source import warn_user
 from workbench.base.trace import unobserved
 from workbench.base.typed import Amount
@@ -166,8 +165,8 @@ def _may_cache(device: str) -> bool:
 
 def checked(width: Any, budget_s: object, executor: object) -> tuple[int, float]:
     """Return the width and the seconds of a search. Errors: those of `Kernel.search`."""
-    is_whole = isinstance(width, int | np.integer) and not isinstance(width, bool)
-    if not is_whole or width < 1:
+    whole = integer_of(width)
+    if whole is None or whole < 1:
         raise DTypeError(
             f"cannot use width={width!r:.40}",
             "it must be the number of candidates to vary at each level",
@@ -179,7 +178,7 @@ def checked(width: Any, budget_s: object, executor: object) -> tuple[int, float]
             "it has no method `submit`",
             "concurrent.futures.ProcessPoolExecutor(), or Dask's client.get_executor()",
         )
-    return int(width), compiled.budget(budget_s)
+    return whole, compiled.budget(budget_s)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
+from numbers import Real
 from os import PathLike
 
 from workbench.backends.device import Device
@@ -179,7 +180,7 @@ def compare(*values: Compared | Mapping[str, Compared], seconds: float = 0.0) ->
     if len(columns) < 2:
         because = f"there is {plural(len(columns), 'value')}" if columns else "there is no value"
         raise WorkbenchError("nothing to compare", because, _HINT)
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds >= 0:
+    if not isinstance(seconds, Real) or isinstance(seconds, bool) or not seconds >= 0:
         because = f"seconds={seconds!r:.40} is not a number of seconds, 0 or more"
         raise WorkbenchError("cannot compare times", because, "compare(a, b, seconds=0.5)")
     sides = [_side(column, place) for place, column in enumerate(columns, 1)]

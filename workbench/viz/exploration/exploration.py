@@ -413,7 +413,6 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
             because = "its plan was made by hand, for these sizes" if by_hand else _NO_SOURCE
             hint = "explore(f, x).sweep(batch=[1, 2, 4, 8]), where f returns the tensors"
             raise WorkbenchError("cannot sweep this exploration", because, hint)
-        require(repeat, int, "sweep: repeat", "repeat=10")
         return swept(self.again, self.device, sizes, repeat)
 
     def select(self, *unnamed: Any, **view: Any) -> None:

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from types import NoneType
+from numbers import Real
+from typing import Any
 
 from workbench.base.errors import WorkbenchError, plural
 from workbench.base.trace import unobserved
@@ -74,7 +75,7 @@ class MemoryBudget:
         return words
 
 
-def bytes_of(memory: object) -> int:
+def bytes_of(memory: Any) -> int:
     """Return a budget in bytes. Errors: WorkbenchError for what is no number of bytes."""
     what = f"cannot plan in memory={memory!r:.40}"
     if isinstance(memory, str):
@@ -83,7 +84,8 @@ def bytes_of(memory: object) -> int:
             because = f"a budget is a number and a unit: {', '.join(_UNITS)}"
             raise WorkbenchError(what, because, HINT)
         memory = float(match[1]) * _UNITS[match[2]]
-    if isinstance(memory, bool | NoneType) or not isinstance(memory, int | float):
+    is_number = isinstance(memory, Real) and not isinstance(memory, bool)
+    if not is_number:
         because = f"{type(memory).__name__} is no number of bytes"
         raise WorkbenchError(what, because, HINT)
     if not 1 <= memory < math.inf:

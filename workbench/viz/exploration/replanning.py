@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError, integer_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.by_hand import (
     NOTHING_BY_HAND,
@@ -152,10 +150,11 @@ def _store(value: object) -> bool:
 
 
 def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    count = integer_of(value)
+    if count is None:
         because = f"{value!r:.40} is not a number of partial results"
         raise WorkbenchError("this is not a decision", because, HINTS["split"])
-    return int(value)
+    return count
 
 
 # --------------------------------------------------------------------------------------------------

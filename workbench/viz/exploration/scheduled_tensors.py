@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.errors import WorkbenchError, require
+from workbench.base.errors import WorkbenchError, integer_of, require
 from workbench.base.source import SourceLine
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_of_tensor
@@ -115,12 +115,10 @@ class ScheduledTensors:
     def _place(self, kernel: Kernel | int) -> int:
         """Return the position of a kernel, or of the kernel of a variant."""
         originals = [k.original for k in self.kernels]
-        place: Any = kernel
         if isinstance(kernel, Kernel):
-            place = (*originals, kernel.original).index(kernel.original)
-        elif isinstance(kernel, np.integer):
-            place = int(kernel)
-        if type(place) is int and 0 <= place < len(originals):
+            kernel = (*originals, kernel.original).index(kernel.original)
+        place = integer_of(kernel)
+        if place is not None and 0 <= place < len(originals):
             return place
         last = len(originals) - 1
         because = f"it has {plural(last + 1, 'kernel')}"

@@ -16,11 +16,9 @@ from threading import get_ident
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from workbench.backends.device import Device
 from workbench.backends.memory import Buffer
-from workbench.base.errors import DTypeError, WorkbenchError, require
+from workbench.base.errors import DTypeError, WorkbenchError, integer_of
 from workbench.base.recording import (
     LaunchedKernel,
     RunRecording,
@@ -92,7 +90,7 @@ def repeated(
     Errors: DTypeError for a `repeat` that is no number of rounds; WorkbenchError if there are no
     kernels because a rule failed; DeviceError for a machine that is not here.
     """
-    rounds = _rounds(repeat)
+    rounds = rounds_of(repeat, "run", 1)
     if ex.error is not None:
         because = "scheduling failed, so that nothing can run"
         raise WorkbenchError("cannot run this exploration", because, "print(ex), which says where")
@@ -139,15 +137,13 @@ def _has_kernel_since(recording: RunRecording, start_ns: int) -> bool:
     return any(row[3] == "kernel" for row in rows)
 
 
-def _rounds(repeat: object) -> int:
-    if isinstance(repeat, np.integer):
-        repeat = int(repeat)
-    require(repeat, int, "run: repeat", "repeat=10")
-    assert isinstance(repeat, int)
-    if isinstance(repeat, bool) or not 1 <= repeat <= MOST_ROUNDS:
-        because = f"it is a number of rounds, from 1 to {MOST_ROUNDS:,}"
-        raise DTypeError(f"cannot run with repeat={repeat!r:.40}", because, "repeat=10")
-    return repeat
+def rounds_of(repeat: object, verb: str, least: int) -> int:
+    """Return a number of rounds, from `least` on. Errors: DTypeError for another value."""
+    rounds = integer_of(repeat)
+    if rounds is None or not least <= rounds <= MOST_ROUNDS:
+        because = f"it is a number of rounds, from {least} to {MOST_ROUNDS:,}"
+        raise DTypeError(f"cannot {verb} with repeat={repeat!r:.40}", because, "repeat=10")
+    return rounds
 
 
 def _round(steps: Sequence[_RoundStep | _NativeGroup], recording: RunRecording) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.backends.native.host_memory import data_memory
-from workbench.base.errors import WorkbenchError, kind_of
+from workbench.base.errors import WorkbenchError, integer_of, kind_of
 from workbench.tensor.tensor import Tensor
 
 Size = int | tuple[int, ...]
@@ -114,7 +114,7 @@ def _shapes(
         because = f"its inputs are {', '.join(inputs)}"
         hint = f"ex.sweep({next(iter(inputs))}=[..]), or batch=[..] for axis 0 of the inputs"
         raise WorkbenchError(f"cannot sweep {name}", because, hint)
-    if not isinstance(size, int | np.integer):
+    if integer_of(size) is None:
         because = f"{kind_of(size)} is no number of rows"
         raise WorkbenchError(f"cannot sweep batch={size!r:.40}", because, HINT)
     for key, shape in shapes.items():
@@ -131,7 +131,7 @@ def _shape(name: str, shape: tuple[int, ...], size: object) -> tuple[int, ...]:
         because = f"the input has {len(shape)} axes, and this {len(new)}"
         raise WorkbenchError(what, because, f"a shape such as {shape}")
     for each, old in zip(new, shape, strict=True):
-        if isinstance(each, bool) or not isinstance(each, int | np.integer) or each < 1:
+        if (integer_of(each) or 0) < 1:
             raise WorkbenchError(what, "a size is a whole number from 1 on", HINT)
         if not old and each != old:
             raise WorkbenchError(what, "the input has no elements to repeat", "an input with rows")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from workbench.backends.device import Device
 from workbench.backends.elsewhere import Elsewhere
-from workbench.base.errors import DTypeError, WorkbenchError
+from workbench.base.errors import WorkbenchError
 from workbench.base.recording import error_words
 from workbench.base.terminal import Printed
 from workbench.measure.kernel_time import seconds_text
@@ -25,7 +25,7 @@ from workbench.search.realization import tuned
 from workbench.viz.model.words import bytes_text, count_text
 from workbench.viz.run.build import middle
 from workbench.viz.run.facts import Predictor
-from workbench.viz.run.repeated import MOST_ROUNDS
+from workbench.viz.run.repeated import rounds_of
 from workbench.viz.run.run import RunTable, machine_words
 from workbench.viz.run.sizes import BATCH, Again, Size, SizeStep, names_text, size_steps
 from workbench.viz.schema.run import RunRecord
@@ -107,7 +107,7 @@ class Sweep(Printed):
 # How they are made.
 
 
-def swept(again: Again, device: str, sizes: Mapping[str, object], repeat: int) -> Sweep:
+def swept(again: Again, device: str, sizes: Mapping[str, object], repeat: object) -> Sweep:
     """Return the sweep of a source over `sizes`, on the device of its exploration. Each is measured
     in `repeat` rounds (0: its time is only predicted). A size that fails has a row that says why;
     Ctrl-C ends it with the rows so far.
@@ -115,9 +115,7 @@ def swept(again: Again, device: str, sizes: Mapping[str, object], repeat: int) -
     Errors: WorkbenchError for what are no sizes of inputs; DTypeError for no number of rounds.
     """
     steps = size_steps(again, sizes)
-    if isinstance(repeat, bool) or not 0 <= repeat <= MOST_ROUNDS:
-        because = f"it is a number of rounds, from 0 to {MOST_ROUNDS:,}"
-        raise DTypeError(f"cannot sweep with repeat={repeat!r:.40}", because, "repeat=10")
+    rounds = rounds_of(repeat, "sweep", 0)
     info = Device[device]
     is_here = not isinstance(info, Elsewhere) and (info.is_elsewhere or not info.is_emulator)
     rows: list[SweepRow] = []
@@ -125,7 +123,7 @@ def swept(again: Again, device: str, sizes: Mapping[str, object], repeat: int) -
     error = ""
     try:
         for step in steps:
-            row, found = _measured(again, step, repeat if is_here else 0)
+            row, found = _measured(again, step, rounds if is_here else 0)
             rows.append(row)
             ceilings = found or ceilings
     except KeyboardInterrupt:
