@@ -92,7 +92,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
 REFUSED: list[tuple[Any, str, str]] = [
     ("missing/page.html", "there is no folder", "mkdir(parents=True)"),
     ("file/page.html", "there is no folder", "mkdir(parents=True)"),
-    ("", "it is a folder", "page.html"),
+    ("", "it is a folder", "a file in it"),
     ("page\0.html", "null", "another folder"),
     ("x" * 300, "too long", "another folder"),
     (None, "NoneType is not a path", "the path of a page"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,34 @@ def test_paths_are_of_the_folder_in_which_the_command_was_started(folder: Path) 
         assert main(["kernels", "capture", "kernels.jsonl", "script.py"]) == 0
     names = {"run.json", "run.html", "trace.json", "kernels.jsonl"}
     assert names <= {*os.listdir(folder)} and not os.listdir(folder / "other")
+
+
+@pytest.mark.parametrize("command", ["profile .", "kernels capture k.jsonl .", "tune ."])
+def test_a_folder_is_no_script(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 1
+    assert "it is a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("to", ["a closed pipe", "/dev/full"])
+def test_a_profile_is_saved_where_nobody_reads_what_it_prints(folder: Path, to: str) -> None:
+    """It also prints to a stream without the letter µ, and says what the script ended with."""
+    (folder / "other.py").write_text("import sys\nsys.exit('no luck')\n")
+    if to == "/dev/full" and not os.path.exists(to):
+        pytest.skip("this system has no full disk")
+    read, write = os.pipe()
+    os.close(read)
+    output = write if to == "a closed pipe" else os.open(to, os.O_WRONLY)
+    ended = subprocess.run(
+        [sys.executable, "-m", "workbench", "profile", "--save", "run.json", "other.py"],
+        stdout=output, stderr=subprocess.PIPE, text=True, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert ended.returncode == 1 and "no luck" in ended.stderr
+    assert "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr
+    assert ("cannot print" in ended.stderr) == (to == "/dev/full")
+    assert str(workbench.load(folder / "run.json")).startswith("run of other.py")
 
 
 def test_two_outputs_have_two_paths(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

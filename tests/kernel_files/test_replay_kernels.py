@@ -128,7 +128,7 @@ def test_the_command_replays_diffs_and_merges(
     new.write_text(KernelFile.of([replace(row, opts="", steps=[])]).text() + "<<<<<<< HEAD\n")
     assert main(["kernels", "replay", str(old)]) == 0
     assert "1 kernel: 1 right; none changed" in capsys.readouterr().out
-    assert main(["kernels", "diff", str(old), str(new)]) == 0
+    assert main(["kernels", "diff", str(old), str(new)]) == 1, "a line is no row"
     out = capsys.readouterr().out
     assert "1 kernel differs in 1 program, 0 are as before" in out
     assert f"no more  {row.steps[0]}" in out and "new file: 1 line refused: line 2" in out

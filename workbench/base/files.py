@@ -162,7 +162,7 @@ def _write_error(path: Path, error: OSError | ValueError) -> WorkbenchError:
     because = getattr(error, "strerror", None) or str(error)
     hint = "another folder"
     if isinstance(error, IsADirectoryError):
-        hint = str(path / "page.html")
+        hint = "the path of a file in it"
     elif isinstance(error, FileNotFoundError):
         hint = f"Path({str(path.parent)!r}).mkdir(parents=True)"
     return WorkbenchError(f"cannot write {cut(str(path), 300)}", because, cut(hint, 300))

@@ -19,6 +19,8 @@ from textwrap import TextWrapper
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from workbench.base.errors import WorkbenchError
+
 # --------------------------------------------------------------------------------------------------
 # Text for a terminal.
 
@@ -46,6 +48,21 @@ def is_prompt() -> bool:
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and getattr(shell, "kernel", None) is None
+
+
+def say(value: object) -> None:
+    """Print a value as a command does. Letters that the output cannot have become "?". Where nobody
+    reads on, as with `| head`, the rest is dropped: what the command writes to files stays.
+
+    Errors: WorkbenchError where the output cannot be written, as on a full disk.
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        print(str(value).encode(encoding, "replace").decode(encoding), flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
+        if not isinstance(error, BrokenPipeError):
+            raise WorkbenchError("cannot print", str(error.strerror), "another output") from None
 
 
 def fitted(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.files import FileKind, writable_path
+from workbench.base.terminal import say
 
 if TYPE_CHECKING:
     from workbench.bench.peers import Peer
@@ -64,7 +65,7 @@ def quick(options: argparse.Namespace) -> int:
     lines, busy = [], is_busy(where)
     with_peer = options.peers is None or "tinygrad" in options.peers
     for line in run(options.repeats, options.threads, with_peer=with_peer):
-        print(latency(line, busy) if isinstance(line, Latency) else line, flush=True)
+        say(latency(line, busy) if isinstance(line, Latency) else line)
         if isinstance(line, Latency):
             lines.append(asdict(line))
     if options.json:
@@ -87,12 +88,12 @@ def models(options: argparse.Namespace) -> int:
     selection = _named(list(table.values()), options.only)
     where = machine()
     _introduce(where)
-    print(f"{text.NOTE}\n{text.HEADER}", flush=True)
+    say(f"{text.NOTE}\n{text.HEADER}")
     rows = []
     for row in compare(selection, peers_named(options.peers), options.threads, options.seconds):
-        print("\n".join(text.lines(row)), flush=True)
+        say("\n".join(text.lines(row)))
         rows.append(row)
-    print("\n".join(text.summary(rows)))
+    say("\n".join(text.summary(rows)))
     if options.json:
         models = [asdict(row) for row in rows]
         document = {"schema": SCHEMA, "machine": where, "models": models}
@@ -113,22 +114,22 @@ def full(options: argparse.Namespace) -> int:
     cell = (
         "whether the answer on a tiny input is right" if is_smoke else "its time, and ours over it"
     )
-    print(f"each cell: {cell}" + ("" if is_smoke else " (below 1: we are faster)"))
+    say(f"each cell: {cell}" + ("" if is_smoke else " (below 1: we are faster)"))
     printed = 0
 
     def print_row(row: ReportRow) -> None:
         nonlocal printed
         if not printed:
-            print(text.header(list(row.figures), "" if is_smoke else "speed"))
+            say(text.header(list(row.figures), "" if is_smoke else "speed"))
         line = text.verdicts(row) if is_smoke else text.line(row)
-        print("\n".join([line, *text.faults(row)]), flush=True)
+        say("\n".join([line, *text.faults(row)]))
         printed += 1
 
     report = full.run(
         _named(ENTRIES, options.only), _peers(options.peers), options.threads,
         options.seconds, is_smoke, print_row,
     )  # fmt: skip
-    print("\n".join([*([] if is_smoke else text.summary(report)), *report.absent]))
+    say("\n".join([*([] if is_smoke else text.summary(report)), *report.absent]))
     if options.json:
         options.json.write_text(report.to_json(), encoding="utf-8")
     if options.plot:
@@ -139,9 +140,9 @@ def full(options: argparse.Namespace) -> int:
 def _introduce(machine: dict[str, str]) -> None:
     from workbench.bench.report import is_busy
 
-    print(", ".join(f"{key} {value}" for key, value in machine.items()))
+    say(", ".join(f"{key} {value}" for key, value in machine.items()))
     if is_busy(machine):
-        print("the machine is busy: times are longer, most of all those on several threads")
+        say("the machine is busy: times are longer, most of all those on several threads")
 
 
 class _Named(Protocol):

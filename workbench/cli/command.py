@@ -87,6 +87,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_kernels(parser: argparse.ArgumentParser) -> None:
     """Add the commands of `workbench kernels`."""
+    parser.epilog = (
+        "The exit code is 1 if a line of a file is no row, of replay also if a kernel is wrong or"
+        " fails or none is right, and of capture that of the script."
+    )
     commands = parser.add_subparsers(required=True, metavar="WHAT", dest="what")
     parser.set_defaults(command=_kernels)
 

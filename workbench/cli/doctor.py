@@ -13,6 +13,7 @@ from workbench.backends.native.machine import CPU_WITHOUT
 from workbench.base.context import settings_table
 from workbench.base.errors import WorkbenchError
 from workbench.base.installation import library, version
+from workbench.base.terminal import say
 
 LIBRARIES = ("numpy", "llvmlite", "mini-racer", "jupyterlab", "ipywidgets", "anywidget")
 VECTOR_FEATURE = re.compile(r"(avx|fma|sse4\.2|f16c|amx|neon|sve|v$)")
@@ -21,7 +22,7 @@ VECTOR_FEATURE = re.compile(r"(avx|fma|sse4\.2|f16c|amx|neon|sve|v$)")
 def doctor(options: argparse.Namespace) -> int:
     """Print the findings, one a line, also for what is missing or broken; return 0."""
     for line in _findings():
-        print(line)
+        say(line)
     return 0
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from workbench.base.errors import WorkbenchError, plural
 from workbench.base.files import writable_path
-from workbench.cli.script import prepared_script
+from workbench.base.terminal import say
+from workbench.cli.script import exit_code, prepared_script
 from workbench.kernel_files.capture_kernels import capture_kernels
 from workbench.kernel_files.differences import kernel_differences
 from workbench.kernel_files.kernel_file import KERNEL_FILE, KernelFile
@@ -19,14 +20,14 @@ def capture(options: argparse.Namespace) -> int:
     """Run a script, and write the kernels that it runs; return its exit code."""
     path = prepared_script(options, "run")
     out = writable_path(options.file, KERNEL_FILE)  # before the script changes its folder
-    code: object = 0
+    code = 0
     try:
         with capture_kernels(out, program=path.name):
             runpy.run_path(str(path), run_name="__main__")
     except SystemExit as error:
-        code = error.code
-    print(f"{plural(len(KernelFile.read(out).kernels), 'kernel')} in {options.file}")
-    return code if isinstance(code, int) else int(code is not None)
+        code = exit_code(error)
+    say(f"{plural(len(KernelFile.read(out).kernels), 'kernel')} in {options.file}")
+    return code
 
 
 def replay(options: argparse.Namespace) -> int:
@@ -34,24 +35,24 @@ def replay(options: argparse.Namespace) -> int:
     right, or a line is no row."""
     file = _read(options.files)
     replays = replay_kernels(file, options.device)
-    print(replays)
+    say(replays)
     return 0 if replays.is_good and not file.refused else 1
 
 
 def diff(options: argparse.Namespace) -> int:
-    """Print how the kernels of two files differ, with the reasons; return 0."""
+    """Print how the kernels of two files differ, with the reasons; return 1 if a line is no row."""
     old, new = (KernelFile.read(path) for path in (options.old, options.new))
-    print(kernel_differences(old, new))
-    return 0
+    say(kernel_differences(old, new))
+    return int(bool(old.refused or new.refused))
 
 
 def merge(options: argparse.Namespace) -> int:
     """Write kernel files as one, and say which lines are no rows; return 1 if there are any."""
     merged = _read(options.files)
     if merged.complaint:
-        print(merged.complaint)
+        say(merged.complaint)
     merged.write(options.out)
-    print(f"{plural(len(merged.kernels), 'kernel')} in {options.out}")
+    say(f"{plural(len(merged.kernels), 'kernel')} in {options.out}")
     return int(bool(merged.refused))
 
 
@@ -67,7 +68,7 @@ def models(options: argparse.Namespace) -> int:
     out = writable_path(options.file, KERNEL_FILE)
     file = model_kernels(chosen, options.device)
     file.write(out)
-    print(f"{plural(len(file.kernels), 'kernel')} of {plural(len(chosen), 'model')}")
+    say(f"{plural(len(file.kernels), 'kernel')} of {plural(len(chosen), 'model')}")
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import runpy
 import sys
 import traceback
@@ -15,7 +14,8 @@ from msgspec import to_builtins
 
 from workbench.base.errors import WorkbenchError, plural
 from workbench.base.files import PAGE, writable_path
-from workbench.cli.script import prepared_script
+from workbench.base.terminal import say
+from workbench.cli.script import exit_code, prepared_script
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import load
 from workbench.viz.run.run import RUN_FILE, TRACE, Run, profile
@@ -31,7 +31,7 @@ def show(options: argparse.Namespace) -> int:
     not exist.
     """
     if options.before is not None:
-        print(loaded_run(options.file) - loaded_run(options.before))
+        say(loaded_run(options.file) - loaded_run(options.before))
         return 0
     value = load(options.file)
     if isinstance(value, Run):
@@ -41,10 +41,7 @@ def show(options: argparse.Namespace) -> int:
         text, data = _of_run(value, options.pane)
     else:
         text, data = _of_exploration(value, options.pane, options.kernel)
-    try:
-        print(json.dumps(data, indent=1) if options.json else text, flush=True)
-    except BrokenPipeError:  # of `| head`: nobody reads the rest
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    say(json.dumps(data, indent=1) if options.json else text)
     return 0
 
 
@@ -58,25 +55,34 @@ def profile_script(options: argparse.Namespace) -> int:
     before = None if options.before is None else loaded_run(options.before)
     page, saved, trace = _outputs(options)
     path = prepared_script(options, "profile")
-    code: Any = 0
+    code = 0
     try:
         with profile(f"of {path.name}") as run:
             runpy.run_path(str(path), run_name="__main__")
     except SystemExit as error:
-        code = error.code
+        code = exit_code(error)
     except BaseException:
         traceback.print_exc()
         code = 1
-    print(json.dumps(run.to_dict()) if options.json else run)
-    if before is not None and not options.json:
-        print(run - before)
+    try:
+        say(json.dumps(run.to_dict()) if options.json else run)
+        if before is not None and not options.json:
+            say(run - before)
+    finally:  # also where the terminal is gone
+        _write(run, before, page, saved, trace)
+    return code
+
+
+def _write(
+    run: Run, before: Run | None, page: Path | None, saved: Path | None, trace: Path | None
+) -> None:
+    """Write the files of a run, and say on stderr where they are."""
     if page is not None:
         print(f"the page: {run.to_html(page, before=before)}", file=sys.stderr)
     if saved is not None:
         print(f"the run: {run.save(saved)}", file=sys.stderr)
     if trace is not None:
         print(f"the trace: {run.to_chrome_trace(trace)}", file=sys.stderr)
-    return code if isinstance(code, int) else int(code is not None)
 
 
 def _outputs(options: argparse.Namespace) -> list[Path | None]:

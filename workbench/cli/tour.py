@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.base.errors import WorkbenchError
 from workbench.base.files import PAGE, write_whole
 from workbench.base.installation import library
+from workbench.base.terminal import say
 from workbench.course import TOUR, course_folder
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def tour(options: argparse.Namespace) -> int:
         raise WorkbenchError(f"cannot write {options.html}", str(error)) from error
     path = write_whole(options.html, PAGE, lambda: static_page(execute(course_folder() / TOUR)))
     seconds = time.perf_counter() - started
-    print(f"wrote {options.html} ({path.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s")
+    say(f"wrote {options.html} ({path.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s")
     return 0
 
 

@@ -18,6 +18,8 @@ from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError, plural
 from workbench.base.files import writable_path
 from workbench.base.installation import library
+from workbench.base.terminal import say
+from workbench.cli.script import exit_code, script_path
 from workbench.counters import counting_kernels
 from workbench.search.model_search import ModelKernel, search_model
 from workbench.search.tuning_file import FILE_NAME, TUNING_FILE, TuningFile
@@ -65,13 +67,13 @@ def tune(options: argparse.Namespace) -> int:
     out = writable_path(options.out or path.absolute().parent / FILE_NAME, TUNING_FILE)
     is_onnx = path.suffix.lower() == ".onnx"
     kernels = onnx_kernels(path, options.shape) if is_onnx else script_kernels(path)
-    print(f"{plural(len(kernels), 'kernel')} of {path.name}", flush=True)
+    say(f"{plural(len(kernels), 'kernel')} of {path.name}")
     with _cluster(options.cluster) as client:
         found = search_model(
             kernels, options.budget, options.width, out, client,
-            lambda result: print(f"  {result}", flush=True),
+            lambda result: say(f"  {result}"),
         )  # fmt: skip
-    print(*str(found).split("\n")[:2], sep="\n")
+    say("\n".join(str(found).split("\n")[:2]))
     return 0
 
 
@@ -80,10 +82,10 @@ def _merge(paths: Sequence[Path], out: Path) -> int:
     files = [TuningFile.read(path) for path in paths]
     for path, file in zip(paths, files, strict=True):
         if file.refused:
-            print(f"{path}: {file.complaint}")
+            say(f"{path}: {file.complaint}")
     merged = TuningFile({}).merged(*files)
     merged.write(out)
-    print(f"{plural(len(merged.rows), 'row')} in {out}")
+    say(f"{plural(len(merged.rows), 'row')} in {out}")
     return int(any(file.refused for file in files))
 
 
@@ -97,18 +99,17 @@ def script_kernels(path: Path) -> list[ModelKernel]:
 
     Errors: WorkbenchError for a script that is not there, or runs no kernel; those of the script.
     """
-    if not path.is_file():
-        raise WorkbenchError(f"cannot run {path}", "there is no such file", "the path of a script")
+    script_path(path, "run")
     arguments, folder = sys.argv, str(path.absolute().parent)
     sys.argv = [str(path)]
     sys.path.insert(0, folder)
     try:
         with counting_kernels() as counts:
             runpy.run_path(str(path), run_name="__main__")
-    except SystemExit:
-        pass
+    except SystemExit as error:
+        exit_code(error)  # what it says is printed
     except KeyboardInterrupt:
-        print(f"interrupted: the kernels that {path.name} has run until now are searched")
+        say(f"interrupted: the kernels that {path.name} has run until now are searched")
     finally:
         sys.argv = arguments
         sys.path.remove(folder)
