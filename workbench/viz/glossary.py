@@ -115,6 +115,11 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " (p).",
         "baseline": "A function of your own that computes the same, timed for comparison.",
         "tried": "The lists of opts that the search tried, each below the one that it extends.",
+        "kernel file": "Kernels that ran, a line of JSON each, with their opts, their device and"
+            " their IR before opts: `workbench kernels` captures them, compiles and checks them"
+            " again, and says how two files differ.",
+        "tuning file": "The opts that searches found, a line of JSON for each kernel and machine:"
+            " kernels run with them.",
         "on a device": "The time of the same kernel on another device.",
         "other devices": "Times of these variants on devices that are not shown now, and variants"
             " with the default opts of such a device.",
@@ -467,6 +472,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " while some wait for memory, others go on. Registers, shared memory and the greatest"
             " numbers of work-items and groups of a unit limit it.",
         "access": "What the warp of the chosen work-item reads or writes in this step.",
+        "history": "All steps of one work-group, with what each wrote: any of them can be shown"
+            " again, backward, too. emulate(kernel, history=True) records it.",
         "tensor core": "A product of two tiles by a whole warp: each element of A, B and C is in a"
             " register of one lane (of several, where they hold copies).",
         "bank": "Shared memory has 32 banks of 4 bytes; each gives one word in a pass.",
