@@ -50,6 +50,7 @@ REQUESTS: list[dict[str, Any]] = [
     {"do": "delete", "variants": [0], "back": False},
     {"do": "saved"},
     {"do": "forget"},
+    {"do": "search_all", "budget_s": 0.5},
     {"do": "auto", "kernel": 0},
     {"do": "code", "variant": 0, "language": "LLVM"},
     {"do": "offers", "variant": 0},

@@ -26,7 +26,7 @@ from workbench.ir.schedule.plan import ScheduleItem, base
 from workbench.kernel.compiled import budget
 from workbench.kernel.kernel import NO_POSITIONS, Kernel
 from workbench.kernel.run import ScheduleRun
-from workbench.search.model_search import ModelKernel, ModelSearch, search_model
+from workbench.search.model_search import ModelKernel, ModelSearch, Report, search_model
 from workbench.search.tuning import default_path
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
@@ -233,18 +233,9 @@ class ScheduledTensors:
         DeviceError for a machine without times of its own; FileError for a `path` that is not a
         tuning file; as `Kernel.search`.
         """
-        what = "cannot search this exploration"
-        if self.rules_off:
-            because = "it has rules off, and kernels run with all"
-            raise WorkbenchError(what, because, "explore(..) without `without`")
-        if not self.kernels:
-            raise WorkbenchError(what, "it has no kernels", "an expression to compute")
-        require(path, (str, os.PathLike, NoneType), "search: path", '"net.jsonl"')
         require(progress, bool, "search: progress", "progress=False")
-        kernels = [ModelKernel(k.original, k.device, title=k.title) for k in self.kernels]
         report = print if progress else lambda result: None
-        path = default_path(self.viewer.model_file) if path is None else path
-        return search_model(kernels, budget_s, width, path, executor, report)
+        return search_all(self, report, budget_s, width, path, executor)
 
     def _require_data(self, what: str) -> None:
         """Errors: WorkbenchError if scheduling failed, or the tensors have no data."""
@@ -368,3 +359,25 @@ class ScheduledTensors:
         if self.items:
             return "Nothing to compute: the values are only copied to the device."
         return "Nothing to compute: the values are constants, or in memory already."
+
+
+def search_all(
+    ex: ScheduledTensors,
+    report: Report,
+    budget_s: float,
+    width: int = 2,
+    path: str | os.PathLike[str] | None = None,
+    executor: Any = None,
+) -> ModelSearch:
+    """Return what `ex.search` does; `report` is called with the result of each kernel, and ends the
+    search as Ctrl-C does if it raises KeyboardInterrupt. Errors: as there."""
+    what = "cannot search this exploration"
+    if ex.rules_off:
+        because = "it has rules off, and kernels run with all"
+        raise WorkbenchError(what, because, "explore(..) without `without`")
+    if not ex.kernels:
+        raise WorkbenchError(what, "it has no kernels", "an expression to compute")
+    require(path, (str, os.PathLike, NoneType), "search: path", '"net.jsonl"')
+    kernels = [ModelKernel(k.original, k.device, title=k.title) for k in ex.kernels]
+    path = default_path(ex.viewer.model_file) if path is None else path
+    return search_model(kernels, budget_s, width, path, executor, report)

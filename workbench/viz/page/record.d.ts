@@ -1243,6 +1243,13 @@ export interface NoResult {
 }
 
 /**
+ * What the search of all kernels has found, in lines.
+ */
+export interface SearchedReply {
+  said: string;
+}
+
+/**
  * The variant that a request made, or led to; `said` is what a reader must know of it ("":
  * nothing).
  */
@@ -2201,6 +2208,17 @@ export interface RunRequest {
 }
 
 /**
+ * Search for faster opts of all kernels, for `budget_s` seconds, and write them to the
+ * tuning file.
+ */
+export interface SearchAllRequest {
+  do: "search_all";
+  budget_s: number;
+  id?: number | null;
+  record?: number | null;
+}
+
+/**
  * Search for faster opts, for `budget_s` seconds.
  */
 export interface SearchRequest {
@@ -2442,6 +2460,7 @@ export type AnyRequest =
   | CheckAllRequest
   | KernelsRequest
   | RunRequest
+  | SearchAllRequest
   | SearchRequest
   | EmulateRequest
   | StopJobs
@@ -2498,6 +2517,7 @@ export interface Results {
   check_all: NoResult;
   kernels: NoResult;
   run: NoResult;
+  search_all: SearchedReply;
   search: VariantReply;
   emulate: NoResult;
   stop: StoppedJobs;

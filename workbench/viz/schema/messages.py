@@ -25,6 +25,12 @@ class NoResult(Struct, forbid_unknown_fields=True):
     """No result: what changed comes as a patch."""
 
 
+class SearchedReply(Struct, forbid_unknown_fields=True):
+    """What the search of all kernels has found, in lines."""
+
+    said: str
+
+
 class VariantReply(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The variant that a request made, or led to; `said` is what a reader must know of it ("":
     nothing)."""

@@ -22,6 +22,7 @@ from workbench.viz.schema.messages import (
     RuleCode,
     RuleReply,
     RuleTrialReply,
+    SearchedReply,
     StoppedJobs,
     TimedVariants,
     ValueTable,
@@ -445,6 +446,14 @@ class RunRequest(Request, tag="run"):
     repeat: Rounds
 
 
+class SearchAllRequest(Request, tag="search_all"):
+    """Search for faster opts of all kernels, for `budget_s` seconds, and write them to the tuning
+    file."""
+
+    reply: ClassVar[type[Struct]] = SearchedReply
+    budget_s: Seconds
+
+
 class SearchRequest(Request, tag="search"):
     """Search for faster opts, for `budget_s` seconds."""
 
@@ -519,6 +528,7 @@ AnyRequest = (
     | CheckNodesRequest
     | KernelsRequest
     | RunRequest
+    | SearchAllRequest
     | SearchRequest
     | EmulateRequest
     | PairsRequest

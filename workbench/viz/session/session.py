@@ -110,6 +110,7 @@ LONG: dict[str, Callable[..., Any]] = {
     "kernels": all_kernels.measure,
     "check_all": all_kernels.check_all,
     "run": runs.run,
+    "search_all": runs.search_all,
     "check_nodes": node_values.check_nodes,
     "replan": lambda session, node, store, kind, others, parts, undo: session.replan(
         node, store, kind, others, parts, undo
@@ -126,7 +127,7 @@ SAVES = frozenset(
 """Requests after which the variants are saved."""
 OF_SESSION = frozenset(
     {"compare", "measure_beside", "pairs", "replan", "choices", "plans", "rule_off", "device"}
-    | {"saved", "forget", "baseline", "stop", "run"}
+    | {"saved", "forget", "baseline", "stop", "run", "search_all"}
 )
 """Requests that only the record of a session answers: about its plan, its device, what is saved of
 it, and what stands beside it."""

@@ -20,7 +20,10 @@ from workbench.measure.speeds import earlier_speeds
 from workbench.viz.record.record import build
 from workbench.viz.run import facts
 from workbench.viz.run.run import without_timeline
-from workbench.viz.session.session import Session
+from workbench.viz.schema.messages import SearchedReply
+from workbench.viz.session.session import LONG, Session
+
+SAID = SearchedReply("2 of 2 kernels faster, the sum of all runs 2 ms -> 1 ms")
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +109,7 @@ def test_a_button_makes_a_run(
         page.click("[data-key=run]")
         live.answer("run")
         assert page.locator(".wb-run-compared").count() == 1
+        monkeypatch.setitem(LONG, "search_all", lambda session, budget_s: SAID)
+        page.click("[data-key=search-all]")
+        live.answer("search_all")
+        assert "2 of 2 kernels faster" in page.inner_text(".wb-run-searched")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from workbench.kernel.kernel import Kernel
+from workbench.search.model_search import KernelResult
+from workbench.viz.exploration import scheduled_tensors
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.files.script import chosen_by_hand
-from workbench.viz.model.words import opts_words
+from workbench.viz.model.words import opts_words, plural
 from workbench.viz.run.repeated import repeated
 from workbench.viz.run.run import Run, run_rows
-from workbench.viz.schema.messages import NoResult
+from workbench.viz.schema.messages import NoResult, SearchedReply
 from workbench.viz.session.live_record import LiveRecord
 from workbench.worker.client import TaskStopped
 
@@ -34,6 +37,30 @@ def run(session: LiveRecord, repeat: int) -> NoResult:
     run_of(session.recorder.exploration, session, "", repeat, require_going)
     require_going()
     return NoResult()
+
+
+def search_all(session: LiveRecord, budget_s: float) -> SearchedReply:
+    """Search for faster opts of all kernels, and write what is found to the tuning file, which runs
+    use from then on. A stop ends it after a kernel; what was found stays.
+
+    Errors: as `Exploration.search`.
+    """
+    ex, began = session.recorder.exploration, time.monotonic()
+    searched: list[KernelResult] = []
+
+    def report(result: KernelResult) -> None:
+        searched.append(result)
+        at = round(time.monotonic() - began)
+        text = f"{plural(len(searched), 'kernel')}, {result}"
+        session.status("search_all", at, round(budget_s), text)
+        if session.jobs.is_stopped():
+            raise KeyboardInterrupt
+
+    try:
+        session.status("search_all", 0, round(budget_s), "timing the default opts")
+        return SearchedReply(str(scheduled_tensors.search_all(ex, report, budget_s)))
+    finally:
+        session.status(None)
 
 
 def run_of(

@@ -18,6 +18,7 @@ import { runWords, timeText } from "./words.js";
 const NONE =
   "No run yet. A run times all kernels in their order, with the gaps between them and their memory.";
 const ROUNDS = 10;
+const SEARCH_S = 30;
 
 /** @type {[Grouping, string][]} */
 const GROUPINGS = [
@@ -45,6 +46,8 @@ class RunPane {
    * @type {Grouping} */
   #colouredBy = "kind";
   #most = ROWS_AT_FIRST;
+  /** What the last search of all kernels found, in lines. */
+  #searched = "";
   head = h("div", {});
   legend = h("div", { class: "wb-run-legend" });
   tables = h("div", { class: "wb-run-tables" });
@@ -116,11 +119,31 @@ class RunPane {
             title: "run all kernels in their order, warm, with the opts that were chosen",
           },
         ),
+        makes && button(
+          app,
+          app.pending("search_all") ? "searching …" : `search all, ${SEARCH_S} s`,
+          () => this.#search(run),
+          {
+            python: true,
+            name: "search-all",
+            title:
+              "try opts for the kernels that take most; what is faster goes to the tuning file, which runs use from then on",
+          },
+        ),
       ),
       failure(app, "run"),
+      this.#searched && h("pre", { class: "wb-run-searched" }, recordText(this.#searched)),
       !run && h("p", { class: "wb-quiet" }, NONE),
       ...(run ? noticesOf(run) : []),
     );
+  }
+
+  /** Search all kernels, and say what was found.
+   * @param {Run | null} run */
+  async #search(run) {
+    const reply = await act(this.app, "run", { do: "search_all", budget_s: SEARCH_S });
+    this.#searched = reply?.result?.said ?? this.#searched;
+    this.#fillHead(run);
   }
 
   /** Fill all that shows the run. */
