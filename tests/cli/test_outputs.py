@@ -123,6 +123,23 @@ def test_a_profile_is_saved_where_nobody_reads_what_it_prints(folder: Path, to: 
     assert str(workbench.load(folder / "run.json")).startswith("run of other.py")
 
 
+def test_a_script_may_close_its_output(folder: Path) -> None:
+    """Its run is saved, and read with the mark that an editor of Windows puts before it."""
+    (folder / "other.py").write_text("import sys\nsys.stdout.close()\n")
+    command = [sys.executable, "-m", "workbench", "profile", "--save", "run.json", "other.py"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 and "Traceback" not in ended.stderr
+    saved = (folder / "run.json").read_text()
+    (folder / "run.json").write_text(saved, encoding="utf-8-sig")
+    assert str(workbench.load(folder / "run.json")).startswith("run of other.py")
+
+
+@pytest.mark.parametrize("option", ["--budget -1", "--budget nan", "--width 0"])
+def test_a_search_is_checked_before_the_script_runs(folder: Path, option: str) -> None:
+    assert main(["tune", "script.py", *option.split()]) == 1
+    assert not (folder / "ran").exists()
+
+
 def test_two_outputs_have_two_paths(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", "--save", "a", "--html", "./a", "script.py"]) == 1
     assert "named for two outputs" in capsys.readouterr().err

@@ -56,6 +56,8 @@ def say(value: object) -> None:
 
     Errors: WorkbenchError where the output cannot be written, as on a full disk.
     """
+    if sys.stdout is None or getattr(sys.stdout, "closed", False):  # by a script
+        return
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         print(str(value).encode(encoding, "replace").decode(encoding), flush=True)

@@ -22,6 +22,7 @@ from workbench.base.terminal import say
 from workbench.cli.script import exit_code, script_path
 from workbench.counters import counting_kernels
 from workbench.search.model_search import ModelKernel, search_model
+from workbench.search.search import checked
 from workbench.search.tuning_file import FILE_NAME, TUNING_FILE, TuningFile
 
 # --------------------------------------------------------------------------------------------------
@@ -64,6 +65,7 @@ def tune(options: argparse.Namespace) -> int:
         because = f"there are {len(options.files)} files"
         raise WorkbenchError("cannot tune these", because, "one at a time; --merge takes several")
     (path,) = options.files
+    checked(options.width, options.budget, None)  # before the script runs
     out = writable_path(options.out or path.absolute().parent / FILE_NAME, TUNING_FILE)
     is_onnx = path.suffix.lower() == ".onnx"
     kernels = onnx_kernels(path, options.shape) if is_onnx else script_kernels(path)

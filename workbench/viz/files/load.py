@@ -56,7 +56,7 @@ VERSION = 1
 """The version of files that is read here."""
 MOST_BYTES = 256 << 20
 """Most bytes of a file that is read."""
-HINT = "a file that ex.save(path) wrote"
+HINT = "a file that ex.save(path) or run.save(path) wrote"
 """The hint of an error: which files can be loaded."""
 REGISTER = "register here first what was registered where the file was saved"
 """The hint of an error of a file that needs what is not here."""
@@ -243,7 +243,7 @@ def _file_data(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise _refused(path, f"it is larger than {MOST_BYTES >> 20} MiB")
         if not file.is_file() and not file.is_dir():
             raise _refused(path, "it is no file, but a device or a pipe")
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise _refused(path, "it is not text") from None
     except FileNotFoundError:
