@@ -17,6 +17,7 @@ from workbench.base.errors import DTypeError, WorkbenchError
 from workbench.measure.speeds import earlier_speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.run import facts, sweep
+from workbench.viz.run.run import RunTable
 from workbench.viz.run.sizes import resized
 from workbench.viz.run.sweep import Sweep, SweepRow
 
@@ -141,6 +142,16 @@ def test_times_of_a_machine_that_is_not_here_are_predicted() -> None:
     assert small.measured_s is None and small.predicted_s == small.seconds
     assert small.roof == "memory" and small.share == pytest.approx(small.memory_s / small.seconds)
     assert large.memory_s == pytest.approx(large.bytes / found.ceilings[1])
+
+
+def test_a_size_above_its_roof_names_that_roof() -> None:
+    below = SweepRow(1, measured_s=2.0, peak_s=1.0, memory_s=1.5)
+    above = {"memory": below._replace(memory_s=3.0), "peak": below._replace(peak_s=3.0)}
+    for roof, row in above.items():
+        text = str(Sweep("x", "x", "here", RunTable([below, row])))
+        assert f"150% ({roof})" in text and text.count("above 100%") == 1
+        assert f"above 100% ({roof}): this roof is all" in text
+    assert "above 100%" not in str(Sweep("x", "x", "here", RunTable([below])))
 
 
 BAD = {

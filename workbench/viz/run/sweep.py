@@ -203,6 +203,18 @@ HEADS = (
     "at memory's speed", "of the roof",
 )  # fmt: skip
 
+ABOVE = {
+    "memory": (
+        "above 100% (memory): this roof is all bytes at the speed of main memory; values that are "
+        "in a cache move faster"
+    ),
+    "peak": (
+        "above 100% (peak): this roof is all operations at the peak of multiply-adds; a peak that "
+        "was measured under load is too low, or not all counted operations are executed"
+    ),
+}
+"""What it means to exceed a roof, by the name of the roof."""
+
 
 def _lines(sweep: Sweep) -> Iterator[str]:
     yield f"sweep of {sweep.title}, on {sweep.machine}"
@@ -213,8 +225,8 @@ def _lines(sweep: Sweep) -> Iterator[str]:
         if row is not None and row.error:
             texts[1:] = [row.error]
         yield f"  {'  '.join(texts)}".rstrip()
-    if any((row.share or 0) > 1 for row in sweep.rows):
-        yield "  above 100%: the data stay in a cache, which is faster than memory"
+    for roof in sorted({row.roof for row in sweep.rows if (row.share or 0) > 1}):
+        yield f"  {ABOVE[roof]}"
     if sweep.error:
         yield f"  ended by {sweep.error}; the rows so far are here"
 
