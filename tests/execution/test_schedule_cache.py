@@ -88,6 +88,18 @@ def test_another_process_reads_schedules_and_default_opts(
         np.testing.assert_array_equal(one, other, sample.script(), strict=True)
 
 
+def test_a_large_schedule_is_kept_on_disk_alone(
+    made: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule_cache, "MOST_NODES", 8)
+    for values in (X, X, Y, X + 1):
+        x = held(values)
+        total = ((x * 2 + 1).exp() - x).softmax(1).sum()
+        np.testing.assert_allclose(total.numpy(), 6.0, rtol=1e-5)
+    assert len(made) == 2, "the copy of the data, and the sum"
+    assert len(schedule_cache._templates) == 1
+
+
 def test_a_kept_schedule_is_of_its_structure(made: list[int]) -> None:
     """What differs in a constant's bits, a dtype or an order has a key of its own on disk."""
     x, y = held(X), held(Y)

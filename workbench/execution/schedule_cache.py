@@ -36,7 +36,9 @@ from workbench.ir.schedule.schedule import schedule
 MOST = 512
 """Most structures whose schedules are kept."""
 MOST_NODES = 2_000
-"""Most nodes of a graph whose schedule is kept: a larger one holds much memory, and is rarer."""
+"""Most nodes of a graph whose schedule is kept in memory: a larger one holds much, and is rarer."""
+MOST_ON_DISK = 100_000
+"""Most nodes of a graph whose schedule is kept on disk."""
 
 _numbers = count()
 _templates: OrderedDict[Any, _Template] = OrderedDict()
@@ -50,7 +52,7 @@ def scheduled(roots: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, .
     nodes = [*UOp.sink(*roots).toposort()][:-1]
     buffers = [node for node in nodes if node.op is Ops.BUFFER]
     if (
-        len(nodes) > MOST_NODES
+        len(nodes) > MOST_ON_DISK
         or observer() is not None
         or any(map(is_unset, buffers))
         or any(node.op is Ops.CUSTOM for node in nodes)
@@ -65,7 +67,8 @@ def scheduled(roots: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, .
     if template is None:
         template = _kept(device, key[-1], lambda: _Template.of(buffers, roots, device))
         with _lock:
-            _templates[key] = template
+            if len(nodes) <= MOST_NODES:
+                _templates[key] = template
             while len(_templates) > MOST:
                 _templates.popitem(last=False)
     return template.filled(nodes, buffers)
