@@ -87,6 +87,29 @@ def test_values_are_repeated_and_stay_in_their_range() -> None:
     assert half.dtype is dtypes.bfloat16 and half.tolist() == [1.5, 2.5, 1.5]
 
 
+def test_arrays_inside_of_lists_and_dicts_are_inputs() -> None:
+    def net(pair: Any, options: dict[str, Any], scale: float) -> Any:
+        x, (w, _) = pair
+        return (x @ w + options["bias"]).relu() * scale
+
+    ex = explore(net, (X, [W, "a"]), {"bias": X[:, :1]}, 2.0)
+    found = ex.sweep(repeat=0, batch=[4, 9])
+    for row in found.rows:
+        rows = resized(X, (row.value, 24))
+        assert figures(row) == expected(explore(net, (rows, [W, "a"]), {"bias": rows[:, :1]}, 2.0))
+    with pytest.raises(WorkbenchError, match="cannot sweep nothing") as refused:
+        ex.sweep(repeat=0, nothing=[1])
+    name = refused.value.because.partition("are ")[2].partition(",")[0]
+    (row,) = ex.sweep(repeat=0, **{name: [(X.shape[0], 24)]}).rows
+    assert not row.error
+
+
+def test_the_time_of_each_item() -> None:
+    assert SweepRow(4, measured_s=2.0, predicted_s=9.0).each_s == 0.5
+    assert SweepRow(4, predicted_s=8.0).each_s == 2.0
+    assert SweepRow((2, 3), measured_s=1.0).each_s is None and SweepRow(4).each_s is None
+
+
 def test_modules_and_files_of_onnx_are_sources() -> None:
     torch, onnx = peer("torch"), peer("onnx")
     ids = torch.tensor([[1, 5, 2]])

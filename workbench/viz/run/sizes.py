@@ -15,6 +15,8 @@ from workbench.tensor.tensor import Tensor
 
 Size = int | tuple[int, ...]
 """The size of an input's axis 0, or its shape."""
+Place = tuple[Any, ...]
+"""Where an input is: the number of an argument or a keyword, then the keys inside of it."""
 BATCH = "batch"
 """The name for axis 0 of all inputs that have as many rows as the first."""
 MOST_SIZES = 100
@@ -33,29 +35,58 @@ class Again(NamedTuple):
     by_name: Mapping[str, Any]
     names: tuple[str, ...]
 
-    def inputs(self) -> dict[str, tuple[int | str, Any]]:
-        """Return the array inputs by name, each with its place among the arguments or its keyword.
-        Arguments whose names are not known are called by their place."""
-        places = [n for n, value in enumerate(self.arguments) if _is_array(value)]
+    def inputs(self) -> dict[str, tuple[Place, Any]]:
+        """Return the array inputs by name, each with its place: the number of the argument or the
+        keyword, and the keys of the lists and dicts that it is inside of. Arguments whose names are
+        not known are called by their place."""
+        own = [*_arrays(self.arguments)]
         names = [name for name in self.names if name not in self.by_name]
-        if len(names) != len(places):
-            names = [f"argument_{n + 1}" for n in places]
-        found: dict[str, tuple[int | str, Any]] = {
-            name: (n, self.arguments[n]) for name, n in zip(names, places, strict=True)
-        }
-        return found | {k: (k, v) for k, v in self.by_name.items() if _is_array(v)}
+        if len(names) != len(own):
+            names = [_name(f"argument_{n + 1}", inside) for (n, *inside), _ in own]
+        found = dict(zip(names, own, strict=True))
+        named = [*_arrays(self.by_name)]
+        others = {_name(place[0], place[1:]): (place, value) for place, value in named}
+        return found | others
 
     def resized(self, shapes: Mapping[str, tuple[int, ...]]) -> Any:
         """Return the exploration of the source with inputs of these shapes."""
-        arguments, by_name = [*self.arguments], dict(self.by_name)
+        arguments, by_name = self.arguments, self.by_name
         for name, (place, value) in self.inputs().items():
             if name in shapes:
                 other = resized(value, shapes[name])
-                if isinstance(place, int):
-                    arguments[place] = other
+                if isinstance(place[0], int):
+                    arguments = _with_part(arguments, place, other)
                 else:
-                    by_name[place] = other
+                    by_name = _with_part(by_name, place, other)
         return self.explore(*arguments, **by_name)
+
+
+def _arrays(nest: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Yield the arrays in a nest of lists, tuples and dicts, each with its place."""
+    if _is_array(nest):
+        yield place, nest
+    elif isinstance(nest, Mapping | list | tuple):
+        parts = nest.items() if isinstance(nest, Mapping) else enumerate(nest)
+        for key, part in parts:
+            yield from _arrays(part, (*place, key))
+
+
+def _name(start: str, inside: Sequence[Any]) -> str:
+    return "_".join([start, *map(str, inside)])
+
+
+def _with_part(nest: Any, place: Place, part: Any) -> Any:
+    """Return a nest with another part at a place; the nest itself stays as it is."""
+    if not place:
+        return part
+    key, *rest = place
+    inner = _with_part(nest[key], (*rest,), part)
+    if isinstance(nest, Mapping):
+        return {**nest, key: inner}
+    parts = [inner if n == key else each for n, each in enumerate(nest)]
+    if hasattr(nest, "_fields"):
+        return type(nest)(*parts)
+    return parts if isinstance(nest, list) else tuple(parts)
 
 
 class SizeStep(NamedTuple):

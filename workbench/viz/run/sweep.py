@@ -62,6 +62,13 @@ class SweepRow(NamedTuple):
         return self.predicted_s if self.measured_s is None else self.measured_s
 
     @property
+    def each_s(self) -> float | None:
+        """The time by the size, such as that of one item of a batch; None where it is no number."""
+        if not isinstance(self.value, int) or self.seconds is None:
+            return None
+        return self.seconds / self.value
+
+    @property
     def roof(self) -> str:
         """The roof that binds: "peak" or "memory"; "" where the roofs are not known."""
         if self.peak_s is None or self.memory_s is None:
@@ -199,8 +206,8 @@ def _with_times(row: SweepRow, times: list[float]) -> SweepRow:
 # Their text.
 
 HEADS = (
-    "kernels", "operations", "bytes", "measured", "middle half", "predicted", "at the peak",
-    "at memory's speed", "of the roof",
+    "kernels", "operations", "bytes", "measured", "middle half", "predicted", "for each",
+    "at the peak", "at memory's speed", "of the roof",
 )  # fmt: skip
 
 ABOVE = {
@@ -239,8 +246,8 @@ def sweep_cells(row: SweepRow) -> tuple[str, ...]:
     reached = f"{row.share:.0%} ({row.roof})" if row.share is not None else ""
     return (
         value_text(row.value), str(row.kernels), count_text(row.flops), bytes_text(int(row.bytes)),
-        _time(row.measured_s), spread, _time(row.predicted_s), _time(row.peak_s),
-        _time(row.memory_s), reached,
+        _time(row.measured_s), spread, _time(row.predicted_s), _time(row.each_s),
+        _time(row.peak_s), _time(row.memory_s), reached,
     )  # fmt: skip
 
 
