@@ -99,7 +99,9 @@ def _decide(kernel: UOp, target: Target) -> DefaultOpts:
 def _kept(kernel: UOp, target: Target) -> DefaultOpts:
     """Return the result of the heuristic, that of an earlier process if it is kept on disk. (What
     is predicted may depend on the compilers that are installed, and is not kept.)"""
-    key = None if observer() is not None else result_key("default opts", target, to_text(kernel))
+    key = None
+    if observer() is None:
+        key = result_key("default opts", repr(target), to_text(kernel))
     kept = kept_result(key)
     if kept is not None:
         rows, opts, steps = kept

@@ -19,7 +19,6 @@ from enum import Enum
 from itertools import count
 from typing import Any
 
-from workbench.backends.device import Device
 from workbench.backends.native.kept_results import keep_result, kept_result, result_key
 from workbench.base.dtypes import DType
 from workbench.base.interrupts import free_lock
@@ -97,7 +96,8 @@ def _kept(device: str, structure: Sequence[Any], make: Callable[[], _Template]) 
     if kept is not None:
         return _Template.of_plain(kept)
     template = make()
-    keep_result(key, template.plain())
+    if any(kernel is not None for kernel, _ in template.items):  # copies are planned in no time
+        keep_result(key, template.plain())
     return template
 
 
@@ -107,7 +107,7 @@ def _disk_key(device: str, structure: Sequence[Any]) -> str | None:
         text = "\n".join(map(_text, structure))
     except TypeError:
         return None
-    return result_key("schedule", Device[device].target, text)
+    return result_key("schedule", device, text)
 
 
 def _text(part: Any) -> str:

@@ -12,17 +12,16 @@ from typing import Any
 from workbench.backends.native.code_stamp import code_stamp
 from workbench.backends.native.object_cache import get, store_object
 from workbench.base.cache import key_of
-from workbench.base.target import Target
 from workbench.ir.rewriting.rewrite import are_switched
 
 
-def result_key(kind: str, target: Target, text: str) -> str | None:
-    """Return the key of what this code computes from a text for a target; None where other rules
-    than the package's own are in force."""
+def result_key(kind: str, *texts: str) -> str | None:
+    """Return the key of what this code computes from some texts; None where other rules than the
+    package's own are in force."""
     stamp = code_stamp()
     if not stamp or are_switched():
         return None
-    return key_of(kind, stamp, repr(target), text)
+    return key_of(kind, stamp, *texts)
 
 
 def kept_result(key: str | None) -> Any:
