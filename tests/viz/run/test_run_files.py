@@ -67,6 +67,13 @@ def test_damaged_files_are_refused(change: Any, reason: str, tmp_path: Path) -> 
         workbench.load(path)
 
 
+def test_a_run_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    path = profiled().save(tmp_path / "run.json")
+    path.write_text(path.read_text()[:500])
+    with pytest.raises(WorkbenchError, match="cut off or damaged"):
+        workbench.load(path)
+
+
 def test_a_trace_has_every_span_and_nests(tmp_path: Path) -> None:
     run = profiled()
     trace = json.loads(run.to_chrome_trace(tmp_path / "trace.json").read_text())

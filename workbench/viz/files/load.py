@@ -257,7 +257,7 @@ def _file_data(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         data = json_value(text)
     except json.JSONDecodeError:
-        is_ours = f'"{FORMAT}"' in text[:HEAD_BYTES]
+        is_ours = any(f'"{name}"' in text[:HEAD_BYTES] for name in (FORMAT, RUN_FORMAT))
         because = "it is cut off or damaged" if is_ours else "it is not JSON"
         raise _refused(path, because) from None
     except ValueError as error:
