@@ -5,7 +5,8 @@
 Each process builds a model of random weights and computes one result, `cold` with empty caches and
 `warm` with those that an earlier process has filled. Printed are seconds of the wall clock, medians
 over rounds in which all libraries run in turns: from the model to its result, imports done, and of
-the whole process. A peer that is not installed has no column.
+the whole process. A peer that fails or is
+not installed has a dash, and its last line of stderr is printed.
 """
 
 from __future__ import annotations

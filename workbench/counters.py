@@ -28,6 +28,7 @@ from workbench.ir.opt.opt import axes
 LOG = logging.getLogger("workbench")
 SHOWN_FROM = 2
 MOST_WAITING = 1024
+"""Most kernels that wait to be counted."""
 
 _estimate = lru_cache(maxsize=1024)(estimate)
 

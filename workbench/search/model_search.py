@@ -249,19 +249,18 @@ class _Pool:
     executor: Executor
     workers: int
     queue: list[_Entry]
-    least_s: float = LEAST_S
     active: dict[Future[str], tuple[_Entry, float]] = field(default_factory=dict)
 
-    def next_seconds(self, left_s: float, most_s: float) -> float:
+    def next_seconds(self, left_s: float, least_s: float, most_s: float) -> float:
         """Return the seconds for the next kernel of the queue: its share of what is left, at least
         `least_s` and at most `most_s`; 0 if there is nothing to save, or not enough time."""
         saving_s = self.queue[0].saving_s
-        if not saving_s or left_s < self.least_s:
+        if not saving_s or left_s < least_s:
             return 0.0
         busy_s = sum(entry.seconds for entry, _ in self.active.values())
         free_s = max(0.0, left_s * self.workers - busy_s)
         share = saving_s / sum(entry.saving_s for entry in self.queue)
-        return min(left_s, max(self.least_s, min(most_s, free_s * share)))
+        return min(left_s, max(least_s, min(most_s, free_s * share)))
 
     def submit(self, entry: _Entry, task: str, seconds: float) -> None:
         entry.seconds = seconds
@@ -340,8 +339,6 @@ def search_model(
             entries = _entries(searchable, budget_s)
             devices = [each.device for each in searchable]
             with _pools(executor, entries, devices) as pools:
-                for pool in pools:
-                    pool.least_s = min(LEAST_S, budget_s / 2)
                 state.run(pools, time.monotonic() + budget_s)
             ended = OVER if state.is_over else ended
         except KeyboardInterrupt:
@@ -371,6 +368,7 @@ class _ModelSearching:
         self.path, self.results = path, list[KernelResult]()
         self.is_over = False
         """Whether kernels were left for lack of time."""
+        self._least_s = min(LEAST_S, budget_s / 2)
         self._most_s = max(MOST_S, MOST_SHARE * budget_s)
         self._width, self._report = width, report
         self._file = _writable(path)
@@ -407,7 +405,7 @@ class _ModelSearching:
         """Give tasks to the free workers of a pool."""
         while pool.queue and len(pool.active) < pool.workers:
             left_s = ends_at - time.monotonic()
-            seconds = pool.next_seconds(left_s, self._most_s)
+            seconds = pool.next_seconds(left_s, self._least_s, self._most_s)
             entry = pool.queue.pop(0)
             each = entry.kernel
             if not seconds:

@@ -331,7 +331,7 @@ def test_a_constant_in_the_place_of_an_equal_one_is_another_tensor(returns: str)
     """Equal constants are one node: what sees a tensor's writes must not take another's."""
     seen: list[list[list[int]]] = []
     for jit in (TinyJit, lambda function: function):
-        model = SimpleNamespace(k=Tensor.zeros(2, dtype="int32"), views=[])
+        model = SimpleNamespace(k=Tensor.zeros(2, dtype="int32"))
 
         def step(x: Tensor, model: Any = model) -> tuple[Tensor, Tensor]:
             return x + 1, model.k.flip(0) if returns == "view" else model.k
